@@ -3,7 +3,8 @@
 python -I -S landlock.py RULES -- PROGRAM [ARGUMENT]…
 
 RULES is a JSON file: `read` and `write` are lists of paths; each path includes everything below it. If `network` is
-false, the program cannot open sockets. The file is run by path before every start of a server, so it imports few modules of the standard library.
+false, the program cannot open sockets. The file is run by path before every start of a server, so it imports few
+modules of the standard library.
 """
 
 from __future__ import annotations
@@ -91,9 +92,7 @@ def restrict_this_process(read: list[str], write: list[str], *, network: bool) -
     _checked(libc.capset(*_NO_CAPABILITIES))
     _checked(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
-    if sys.maxsize > 1 << 32 and (
-        program := seccomp_program(os.uname().machine, network=network)
-    ):  # only for 64-bit processes
+    if program := seccomp_program(os.uname().machine, network=network):
         code = ctypes.create_string_buffer(program, len(program))
         _checked(
             libc.prctl(_SECCOMP, _FILTER, struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code)), 0, 0)
@@ -108,7 +107,7 @@ def seccomp_program(machine: str, *, network: bool) -> bytes:
     to any path. The filter also refuses io_uring, changes to limits of other processes, and system calls of other
     architectures.
     """
-    if machine not in _SOCKET:
+    if machine not in _SOCKET or sys.maxsize < 1 << 32:  # the numbers are those of 64-bit processes
         return b""
     rows = (
         (_LOAD, 0, 0, 4),  # load the architecture

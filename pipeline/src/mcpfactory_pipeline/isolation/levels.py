@@ -166,9 +166,13 @@ def find_isolation_level(wanted: str) -> IsolationLevel:
 def side_effect_free_level() -> IsolationLevel | None:
     """Return the first available level that prevents all side effects if the network is denied; None without one.
 
-    Older versions of Landlock allow signals to processes outside the sandbox.
+    Older versions of Landlock allow signals to processes outside the sandbox, and only a seccomp filter denies the
+    network.
     """
-    if not LEVELS["landlock"].lacking() and landlock.landlock_version() >= landlock.SCOPED:
+    denies = landlock.landlock_version() >= landlock.SCOPED and landlock.seccomp_program(
+        os.uname().machine, network=False
+    )
+    if denies and not LEVELS["landlock"].lacking():
         return LEVELS["landlock"]
     return None if LEVELS["bubblewrap"].lacking() else LEVELS["bubblewrap"]
 

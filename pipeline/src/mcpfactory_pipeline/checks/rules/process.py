@@ -79,7 +79,8 @@ def _start(session: Session, evidence: Evidence) -> Iterator[Fault]:
     if not session.answered:
         words = session.problem or "no answer came"
         # A server that refuses every start may need settings, so nothing is known about it, and no gate is closed.
-        refused = words.startswith("ended with code") and not any(one.answered for one in evidence.sessions)
+        failed = words.startswith("ended with code") and words != "ended with code 0"
+        refused = failed and not any(one.answered for one in evidence.sessions)
         proof = {"stderr": session.stderr[-_STDERR:]}
         if session.pollution:
             words = f"{words}; stdout has other text than JSON-RPC messages: {_causes(session)}"
