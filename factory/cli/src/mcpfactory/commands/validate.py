@@ -231,13 +231,16 @@ async def _judge(
     name: str, command: str, url: str, foreign: dict[str, Any], *, timeout: float, **options: Any
 ) -> ValidationReport:
     from mcpfactory_pipeline.checks.exchange import ValidationTarget
+    from mcpfactory_pipeline.checks.named_servers import with_named_location
     from mcpfactory_pipeline.checks.source_validation import validate_source
     from mcpfactory_pipeline.checks.validation import validate
+    from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS
 
     if name:
         return await validate_source(selected_workspace(), name, timeout=timeout, **options)
     target = ValidationTarget(command=_words(command) if command else None, url=url or None, **foreign, **options)
-    return await validate(target, timeout=timeout)
+    configs = [path for client in CLIENTS if client.project for path in client.project.paths]
+    return with_named_location(await validate(target, timeout=timeout), target, Path.cwd(), configs)
 
 
 def _words(command: str) -> tuple[str, ...]:
