@@ -61,9 +61,7 @@ _Headers = Annotated[
     ),
 ]
 
-_ClientId = Annotated[
-    str, typer.Option(metavar="ID", help="With --url: request a token for this OAuth client (client credentials)")
-]
+_ClientId = Annotated[str, typer.Option(metavar="ID", help="With --url: get a token as this OAuth client")]
 _ClientSecretEnv = Annotated[str, typer.Option(metavar="NAME", help="Read the client's secret from this variable")]
 _Issuer = Annotated[str, typer.Option(metavar="URL", help="Send the secret only to this authorization server")]
 _Scopes = Annotated[list[str] | None, typer.Option(metavar="SCOPE", help="Request this scope (repeatable)")]
