@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from xml.etree import ElementTree as ET
 
@@ -13,6 +14,7 @@ from mcpfactory_pipeline.checks.exchange import HANDSHAKES
 from mcpfactory_pipeline.isolation.levels import side_effect_free_level
 from tests.cli.conftest import ROOT
 from tests.dates import NEXT_MONTH
+from tests.pipeline.checks.code_scanning import upload_faults
 
 ZOO = f"{sys.executable} -c pass"
 
@@ -28,11 +30,7 @@ def test_every_format_is_written_into_a_folder_and_the_text_is_printed(shop, tmp
     assert f"score {score}/100" in done.out
     assert f"{score}/100" in files["badge.svg"]
     assert ET.fromstring(files["junit.xml"])[0].get("failures") is not None
-    places = [
-        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-        for result in json.loads(files["report.sarif"])["runs"][0]["results"]
-    ]
-    assert all((shop.folder / place).is_file() for place in places)
+    assert upload_faults(json.loads(files["report.sarif"]), shop.folder) == []
     # What each tool did while its API failed.
     rows = report["api_failures"]
     assert {row["then"] for row in rows} == {"works"}
@@ -46,6 +44,31 @@ def test_one_format_without_a_file_is_what_is_printed(empty):
     done = empty("validate", "--command", ZOO, "--timeout", "10", "--format", "sarif")
     assert done.code == 1
     assert done.data["version"] == "2.1.0"
+
+
+def sarif_places(cli, *words):
+    """Where the findings about a server are, after they were checked for an upload from the folder above."""
+    log = cli("validate", *words, "--timeout", "10", "--format", "sarif").data
+    assert upload_faults(log, cli.folder.parent) == []
+    places = [one["locations"][0]["physicalLocation"] for one in log["runs"][0]["results"]]
+    return {(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in places}
+
+
+def test_findings_about_a_server_elsewhere_are_at_the_file_of_the_repository_that_names_it(empty, tmp_path):
+    url, command = "http://127.0.0.1:9/mcp", f"{sys.executable} -c pass"
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    cli = empty.at(tmp_path / "a b")
+    cli.folder.mkdir()
+    (cli.folder / "package.json").write_text("{}")
+    assert sarif_places(cli, "--url", url) == {("a%20b/package.json", 1)}
+    servers = {"one": {"command": sys.executable, "args": ["-c", "pass"]}, "two": {"url": url}}
+    (cli.folder / ".mcp.json").write_text(json.dumps({"mcpServers": servers}, indent=1))
+    assert sarif_places(cli, "--url", url) == {("a%20b/.mcp.json", 11)}
+    assert sarif_places(cli, "--command", command) == {("a%20b/.mcp.json", 7)}
+    (tmp_path / "own.py").write_text("")
+    assert sarif_places(cli, "--command", f"{sys.executable} ../own.py") == {("a%20b/package.json", 1)}
+    (cli.folder / "own.py").write_text("")
+    assert sarif_places(cli, "--command", f"{sys.executable} own.py") == {("a%20b/own.py", 1)}
 
 
 def test_the_name_of_a_file_says_the_format(empty):

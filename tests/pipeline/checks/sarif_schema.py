@@ -24,8 +24,9 @@ def many(item: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 MESSAGE = shape("text", text=TEXT)  # §3.11
-ARTIFACT = shape(uri={"type": "string", "pattern": "^[^ \\\\]+$"})  # §3.4
-REGION = shape(startLine={"type": "integer", "minimum": 1})  # §3.30
+ARTIFACT = shape(uri={"type": "string", "pattern": "^[^ \\\\]+$"}, uriBaseId=TEXT, description=MESSAGE)  # §3.4
+ONE: dict[str, Any] = {"type": "integer", "minimum": 1}
+REGION = shape(startLine=ONE, startColumn=ONE, endLine=ONE, endColumn=ONE)  # §3.30
 PHYSICAL = shape("artifactLocation", artifactLocation=ARTIFACT, region=REGION)  # §3.29
 LOGICAL = shape(name=TEXT, fullyQualifiedName=TEXT, kind=TEXT)  # §3.33
 LOCATION = shape(physicalLocation=PHYSICAL, logicalLocations=many(LOGICAL, uniqueItems=True))  # §3.28
@@ -47,6 +48,7 @@ RESULT = shape(  # §3.27
 DESCRIPTOR = shape(  # §3.49
     "id",
     id=TEXT,
+    name=TEXT,
     shortDescription=MESSAGE,
     fullDescription=MESSAGE,
     help=MESSAGE,
@@ -61,6 +63,7 @@ RUN = shape(  # §3.14
     "tool",
     tool=shape("driver", driver=DRIVER),
     invocations=many(INVOCATION),
+    originalUriBaseIds={"type": "object", "additionalProperties": ARTIFACT},
     columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
     results=many(RESULT),
 )

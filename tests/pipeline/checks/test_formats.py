@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 from html.parser import HTMLParser
 from itertools import product
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from jsonschema import Draft7Validator
 
-from mcpfactory_pipeline.checks.report import ValidationReport
+from mcpfactory_pipeline.checks.report import Finding, ValidationReport
 from mcpfactory_pipeline.checks.report_formats import FORMATS
 from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver
+from tests.pipeline.checks.code_scanning import upload_faults
 from tests.pipeline.checks.sarif_schema import SARIF
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, call, judged, observed
 from tests.subtest_table import parametrize_subtests
@@ -85,6 +88,68 @@ def test_junit_has_a_case_for_each_rule_and_counts_what_failed() -> None:
 def test_sarif_keeps_to_its_schema(report: ValidationReport) -> None:
     log = json.loads(FORMATS["sarif"].write(report))
     assert [error.message for error in Draft7Validator(SARIF).iter_errors(log)] == []
+    assert upload_faults(log) == []
+
+
+def sarif_run(report: ValidationReport) -> Any:
+    (run,) = json.loads(FORMATS["sarif"].write(report))["runs"]
+    return run
+
+
+def test_sarif_of_every_rule_can_be_uploaded() -> None:
+    findings = [Finding(one.id, one.severity, one.gate, EVIL, "", one.hint, one.source) for one in RULES]
+    report = replace(sick(), findings=tuple(findings), checked=tuple(one.id for one in RULES))
+    assert upload_faults(json.loads(FORMATS["sarif"].write(report))) == []
+
+
+# What GitHub requires → a change of a log that breaks it; `run` is the run, `rule` and `result` its first ones.
+BROKEN: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "tool": lambda run, rule, result: run["tool"]["driver"].update(version=""),
+    "number of results": lambda run, rule, result: run["results"].extend([result] * 5_000),
+    "ids of rules": lambda run, rule, result: run["tool"]["driver"]["rules"].append(rule),
+    "worst results": lambda run, rule, result: run["results"].insert(0, {**result, "level": "note"}),
+    "shortDescription": lambda run, rule, result: rule.pop("shortDescription"),
+    "fullDescription": lambda run, rule, result: rule.update(fullDescription={"text": "x" * 1025}),
+    "help": lambda run, rule, result: rule.update(help={"text": ""}),
+    "name": lambda run, rule, result: rule.pop("name"),
+    "level": lambda run, rule, result: rule.update(defaultConfiguration={"level": "none"}),
+    "precision": lambda run, rule, result: rule["properties"].update(precision="perfect"),
+    "tags": lambda run, rule, result: rule["properties"].update(tags=[str(number) for number in range(21)]),
+    "security-severity": lambda run, rule, result: rule["properties"].update({"security-severity": "9.0"}),
+    "level and message": lambda run, rule, result: result.update(message={"text": ""}),
+    "ruleIndex": lambda run, rule, result: result.update(ruleIndex=-1),
+    "primaryLocationLineHash": lambda run, rule, result: result.update(partialFingerprints={"other/v1": "a" * 32}),
+    "fingerprints are not unique": lambda run, rule, result: run["results"].insert(0, result),
+    "location": lambda run, rule, result: result["locations"][0].pop("physicalLocation"),
+    "uri /": lambda run, rule, result: _artifact(result).update(uri="/srv/README.md"),
+    "uri file": lambda run, rule, result: _artifact(result).update(uri="file:///srv/README.md"),
+    "uri ..": lambda run, rule, result: _artifact(result).update(uri="../README.md"),
+    "uri a\\b": lambda run, rule, result: _artifact(result).update(uri="a\\b.py"),
+    "uriBaseId": lambda run, rule, result: _artifact(result).pop("uriBaseId"),
+    "region": lambda run, rule, result: result["locations"][0]["physicalLocation"]["region"].update(startLine=0),
+}
+
+
+def _artifact(result: Any) -> Any:
+    return result["locations"][0]["physicalLocation"]["artifactLocation"]
+
+
+@parametrize_subtests("fault", BROKEN)
+def test_each_broken_requirement_of_an_upload_is_noticed(fault: str) -> None:
+    log = json.loads(FORMATS["sarif"].write(sick()))
+    (run,) = log["runs"]
+    BROKEN[fault](run, run["tool"]["driver"]["rules"][0], run["results"][0])
+    assert fault in " ".join(upload_faults(log))
+
+
+def test_sarif_keeps_the_worst_results_within_the_limits_of_an_upload() -> None:
+    minor = replace(sick().findings[0], severity=1, gate=False, where="minor")
+    gate = replace(minor, severity=5, gate=True, where="gate")
+    results = sarif_run(replace(sick(), findings=(*[minor] * 6_000, gate)))["results"]
+    assert len(results) == 5_000
+    assert results[0]["properties"]["gate"]
+    long = replace(minor, evidence={"response": "x" * 1_000_000})
+    assert len(sarif_run(replace(sick(), findings=(*[long] * 20, gate)))["results"]) == 10
 
 
 def test_sarif_says_where_a_tool_is_written_and_suppresses_what_is_waived() -> None:
@@ -93,7 +158,7 @@ def test_sarif_says_where_a_tool_is_written_and_suppresses_what_is_waived() -> N
     nameless = replace(report.findings[0], rule="packaging.metadata", where="project.license")
     argument = replace(report.findings[0], rule="descriptions.arguments", where="search_books.query")
     located = replace(report, locations=places, findings=(*report.findings, nameless, argument, argument))
-    (run,) = json.loads(FORMATS["sarif"].write(located))["runs"]
+    run = sarif_run(located)
     by_rule = {result["ruleId"]: result for result in run["results"]}
 
     def place(rule: str) -> tuple[str, int]:
@@ -109,8 +174,10 @@ def test_sarif_says_where_a_tool_is_written_and_suppresses_what_is_waived() -> N
     for result in run["results"]:
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
         assert isinstance(result["suppressions"], list)
-    fingerprints = [result["partialFingerprints"]["ruleAndPlace/v1"] for result in run["results"]]
-    assert len(fingerprints) == len(set(fingerprints))
+    moved = replace(located, locations={about: (file, line + 9) for about, (file, line) in places.items()})
+    assert [one["partialFingerprints"] for one in sarif_run(moved)["results"]] == [
+        one["partialFingerprints"] for one in run["results"]
+    ]
 
 
 class Page(HTMLParser):

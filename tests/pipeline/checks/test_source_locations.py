@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
-from mcpfactory_pipeline.checks.source_validation import find_source_locations
+from mcpfactory_pipeline.checks.report import ValidationReport
+from mcpfactory_pipeline.checks.source_validation import find_source_locations, with_locations
 
 SERVER = '''"""A server."""
 from mcpfactory_runtime import Server
@@ -84,3 +86,11 @@ def test_a_tool_is_where_it_is_registered_under_its_name_and_else_in_its_manifes
 
 def test_a_server_that_no_module_makes_is_its_configuration(tmp_path: Path) -> None:
     assert workspace(tmp_path, "")[""] == ("servers/zoo/mcpfactory.toml", 1)
+
+
+def test_files_are_relative_to_the_repository_that_contains_the_workspace(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    root = tmp_path / "mcp"
+    workspace(root, "")
+    report = with_locations(ValidationReport("zoo", 0, passed=False), root, root / "servers/zoo")
+    assert report.locations[""] == ("mcp/servers/zoo/mcpfactory.toml", 1)

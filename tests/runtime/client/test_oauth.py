@@ -117,6 +117,14 @@ async def test_without_a_browser_the_client_acts_on_its_own_behalf() -> None:
         assert basic(at.proofs[0]) == "robot:s"
 
 
+async def test_given_scopes_replace_those_of_the_metadata_and_scopes_of_a_refusal_are_added() -> None:
+    async with authority(resource={"scopes_supported": ["read", "burn"]}, needs={"tools/call": "write"}) as at:
+        login = OAuth(client_id="robot", client_secret="s", issuer=at.base, scopes=["read"])
+        async with client(at, oauth=login) as mcp:
+            await mcp.call_tool("t")
+        assert [form["scope"] for form in at.exchanges] == ["read", "read write"]
+
+
 @pytest.mark.parametrize(
     ("knobs", "code"),
     [

@@ -114,7 +114,7 @@ BATCHED: Final = frozenset(name for name, revision in REVISIONS.items() if revis
 CACHEABLE: Final = LATEST.cacheable
 
 NEEDS_CREDENTIALS: Final = 401  # HTTP status
-CREDENTIALS: Final = "the server needs credentials (--header 'Authorization=Bearer TOKEN')"
+CREDENTIALS: Final = "the server needs credentials (--header 'Authorization=Bearer TOKEN', or --oauth-client-id ID)"
 META: Final = "io.modelcontextprotocol/"
 VERSION: Final = META + "protocolVersion"
 CAPABILITIES: Final = META + "clientCapabilities"

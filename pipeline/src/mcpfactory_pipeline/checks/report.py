@@ -96,7 +96,7 @@ class ValidationReport:
     for callers that store the tools.
 
     `locations` maps tools and other subjects of findings to file and line of their definition; the key "" stands for
-    the server. Servers outside a workspace have no locations. `measured`, `listed` and `locations` are not in
+    the server. Files are relative to the root of the repository. `measured`, `listed` and `locations` are not in
     `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 

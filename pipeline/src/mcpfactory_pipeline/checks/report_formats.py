@@ -7,7 +7,8 @@ severity. A rule that could not be checked is reported as an error. A rule that 
 as skipped, with the reason. A rule whose findings all have severity 1 passes; its output contains the findings.
 
 SARIF 2.1.0 (OASIS): § numbers refer to the standard. The subject of a finding, such as a tool, is a logical location
-(§3.33). In a workspace, it also has a physical location (§3.29): the line where the tool is declared.
+(§3.33). The physical location (§3.29) is the line from `ValidationReport.locations`. The other fields and the limits
+are those of GitHub's code scanning ("SARIF support for code scanning").
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
@@ -214,16 +216,27 @@ def _xml_text(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", printable(text))
 
 
-_LEVELS: Final = {5: "error", 3: "error", 2: "warning", 1: "note"}  # severity → SARIF level (§3.27.10)
+# Severity → SARIF level (§3.27.10), and the properties by which GitHub ranks a rule and its alerts.
+_LEVELS: Final = {5: "error", 3: "error", 2: "warning", 1: "note"}
+_PROBLEMS: Final = {5: "error", 3: "error", 2: "warning", 1: "recommendation"}
+_PRECISIONS: Final = {5: "very-high", 3: "very-high", 2: "high", 1: "medium"}
+_SECURITY_SCORES: Final = {5: "9.5", 3: "8.0", 2: "5.0", 1: "2.0"}  # critical, high, medium, low
+_SECURITY: Final = ("security", "authorization")  # families of rules whose findings are security alerts
+_RESULTS: Final = 5_000  # GitHub rejects a run with over 25,000 results, and stores 5,000
+_SIZE: Final = 10_000_000  # bytes; GitHub rejects larger files, and measures them after compression
+_FINGERPRINT: Final = "primaryLocationLineHash"
+_ROOT: Final = "%SRCROOT%"  # the root of the repository, as GitHub and other readers of SARIF call it
+_ELSEWHERE: Final = ("README.md", 1)  # location if no file names the server, because GitHub requires a location
 
 
 def to_sarif(report: ValidationReport) -> str:
     """Return the report as a SARIF log with one run."""
-    spoken = [*(finding.rule for finding in report.findings), *(one.rule for one in report.waived)]
+    findings = sorted(report.findings, key=lambda one: (one.gate, one.severity), reverse=True)
+    spoken = [*(finding.rule for finding in findings), *(one.rule for one in report.waived)]
     known = {rule.id: rule for rule in RULES}
     order = list(dict.fromkeys([*report.checked, *spoken, *(one.rule for one in report.not_checked)]))
     index = {name: number for number, name in enumerate(order)}
-    results = [_sarif_result(report, index, finding) for finding in report.findings]
+    results = [_sarif_result(report, index, finding) for finding in findings]
     results += [_suppressed(report, index, known, one) for one in report.waived]
     _number_alike(results)
     run = {
@@ -231,7 +244,7 @@ def to_sarif(report: ValidationReport) -> str:
             "driver": {
                 "name": "mcpfactory validate",
                 "version": f"rules {report.rules_version}",
-                "rules": [_sarif_rule(name, known.get(name)) for name in order],
+                "rules": [_sarif_rule(known[name]) for name in order],
             }
         },
         "invocations": [
@@ -247,8 +260,9 @@ def to_sarif(report: ValidationReport) -> str:
                 ],
             }
         ],
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
         "columnKind": "unicodeCodePoints",
-        "results": results,
+        "results": list(_within_limits(results)),
         "properties": {
             "score": report.score,
             "promotable": report.passed,
@@ -260,17 +274,34 @@ def to_sarif(report: ValidationReport) -> str:
     return printable_json(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
 
 
-def _sarif_rule(name: str, rule: Rule | None) -> dict[str, Any]:
+def _within_limits(results: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the first results, which are the worst, up to the limits of GitHub."""
+    left = _SIZE
+    for result in islice(results, _RESULTS):
+        left -= len(json.dumps(result))
+        if left < 0:
+            return
+        yield result
+
+
+def _sarif_rule(rule: Rule) -> dict[str, Any]:
     """§3.49 reportingDescriptor."""
-    if rule is None:
-        return {"id": name}
+    secure = rule.family in _SECURITY
+    tags = [rule.family, *(["security"] if secure else []), *(["gate"] if rule.gate else [])]
     return {
-        "id": name,
+        "id": rule.id,
+        "name": "".join(word.capitalize() for word in re.split(r"\W", rule.id)),
         "shortDescription": {"text": rule.statement},
         "fullDescription": {"text": f"{rule.statement} Source: {rule.source}."},
         "help": {"text": rule.hint},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
-        "properties": {"tags": [rule.family, *(["gate"] if rule.gate else [])], "severity": rule.severity},
+        "properties": {
+            "tags": list(dict.fromkeys(tags)),
+            "severity": rule.severity,
+            "precision": _PRECISIONS[rule.severity],
+            "problem.severity": _PROBLEMS[rule.severity],
+            **({"security-severity": _SECURITY_SCORES[rule.severity]} if secure else {}),
+        },
     }
 
 
@@ -300,22 +331,24 @@ def _suppressed(
     """
     waiver = one.waiver
     words = f"{waiver.person}, until {waiver.until}: {waiver.reason}"
-    severity = known[one.rule].severity if one.rule in known else 3
     return _about(report, index, one.rule, one.where) | {
-        "level": _LEVELS[severity],
+        "level": _LEVELS[known[one.rule].severity],
         "message": {"text": one.message},
         "suppressions": [{"kind": "external", "justification": words}],
     }
 
 
 def _about(report: ValidationReport, index: Mapping[str, int], rule: str, where: str) -> dict[str, Any]:
-    """Return the common fields of findings and suppressions; the fingerprint (§3.27.17) is stable across runs."""
+    """Return the common fields of findings and suppressions.
+
+    The fingerprint (§3.27.17) is stable across runs and edits. Its name is the only one that GitHub reads.
+    """
     digest = hashlib.sha256(f"{rule}\n{where}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return {
         "ruleId": rule,
         "ruleIndex": index[rule],
         "locations": [_location(report, where)],
-        "partialFingerprints": {"ruleAndPlace/v1": digest},
+        "partialFingerprints": {_FINGERPRINT: digest},
     }
 
 
@@ -324,9 +357,8 @@ def _number_alike(results: Iterable[dict[str, Any]]) -> None:
     seen: Counter[str] = Counter()
     for result in results:
         prints = result["partialFingerprints"]
-        seen[digest := prints["ruleAndPlace/v1"]] += 1
-        if seen[digest] > 1:
-            prints["ruleAndPlace/v1"] = f"{digest}/{seen[digest]}"
+        seen[digest := prints[_FINGERPRINT]] += 1
+        prints[_FINGERPRINT] = f"{digest}:{seen[digest]}"
 
 
 def _location(report: ValidationReport, where: str) -> dict[str, Any]:
@@ -336,13 +368,15 @@ def _location(report: ValidationReport, where: str) -> dict[str, Any]:
     logical = {"fullyQualifiedName": " ".join(names), "kind": "function" if tool else "resource"}
     if tool or where:
         logical["name"] = tool or where
-    location: dict[str, Any] = {"logicalLocations": [logical]}
     about = tool if tool and tool in report.locations else tool_in_location(where, report.locations.keys() - listed)
-    place = report.locations.get(about)
-    if place:
-        file, line = place
-        location["physicalLocation"] = {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": line}}
-    return location
+    file, line = report.locations.get(about, _ELSEWHERE)
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": quote(file), "uriBaseId": _ROOT},
+            "region": {"startLine": line, "startColumn": 1, "endLine": line, "endColumn": 2},
+        },
+        "logicalLocations": [logical],
+    }
 
 
 _WIDTH: Final = 7  # pixels per character; generous, because the viewer chooses the font

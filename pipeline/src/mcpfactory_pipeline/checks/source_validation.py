@@ -14,6 +14,7 @@ from mcpfactory_codegen.servers.config import AdoptedSettings
 from mcpfactory_pipeline.adoption.drift_check import compare_with_adopted
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.checks.exchange import ValidationTarget
 from mcpfactory_pipeline.checks.report import ValidationReport
@@ -178,6 +179,11 @@ async def _adopted_target(server: WorkspaceServer, adopted: AdoptedSettings) -> 
 
 
 def with_locations(report: ValidationReport, root: Path, folder: Path) -> ValidationReport:
-    """Return the report with the file and line of each finding, for the server in `folder`."""
+    """Return the report with the file and line of each finding, for the server in `folder`.
+
+    Files are relative to the root of the repository, which can be above the workspace.
+    """
     names = [tool["name"] for tool in report.listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
-    return replace(report, locations=find_source_locations(root, folder, names))
+    prefix = git_text(root, "rev-parse", "--show-prefix")
+    places = find_source_locations(root, folder, names)
+    return replace(report, locations={about: (prefix + file, line) for about, (file, line) in places.items()})

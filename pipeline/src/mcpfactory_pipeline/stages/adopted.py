@@ -199,6 +199,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
     """Start the adopted server, or connect to its URL, and apply the rules that need no sources."""
     candidate = inputs.built_candidate
     from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.source_validation import with_locations  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.checks.validation import validate as examine  # noqa: PLC0415 - heavy
 
     calls = inputs.folder / CALLS
@@ -224,6 +225,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
         )
     policy = WaiverPolicy(**inputs.settings.get("waivers", {}))
     report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))
+    report = with_locations(report, inputs.root, inputs.folder)
     # For a server at a URL, the contract has the adopted tools, because the current tools may differ.
     listed = parse_offers(offers.read_bytes())["tools"] if ready.record.url else report.listed
     store_validation_report(inputs, report, listed)

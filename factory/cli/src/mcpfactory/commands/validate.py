@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import typer
 
@@ -15,6 +16,7 @@ from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.report import ValidationReport
+    from mcpfactory_runtime.client.oauth import OAuth
 
 
 # copied from `checks.formats`, because importing that module would slow down `--help`
@@ -58,6 +60,11 @@ _Headers = Annotated[
         help="With --url: send this HTTP header with each request, and mask the value in reports (repeatable)",
     ),
 ]
+
+_ClientId = Annotated[str, typer.Option(metavar="ID", help="With --url: get a token as this OAuth client")]
+_ClientSecretEnv = Annotated[str, typer.Option(metavar="NAME", help="Read the client's secret from this variable")]
+_Issuer = Annotated[str, typer.Option(metavar="URL", help="Send the secret only to this authorization server")]
+_Scopes = Annotated[list[str] | None, typer.Option(metavar="SCOPE", help="Request this scope (repeatable)")]
 
 _AllowCalls = Annotated[
     bool, typer.Option("--allow-calls", help="Also call tools that may change data, except destructive ones")
@@ -113,6 +120,10 @@ def validate(
     cases: _Cases = None,
     env: _Env = None,
     header: _Headers = None,
+    oauth_client_id: _ClientId = "",
+    oauth_client_secret_env: _ClientSecretEnv = "",
+    oauth_issuer: _Issuer = "",
+    oauth_scope: _Scopes = None,
     allow_calls: _AllowCalls = False,
     policy: _PolicyName = "findings",
     explain: _Explain = "",
@@ -133,8 +144,9 @@ def validate(
     limits = _limits(limit or [])
     foreign = {"examples": cases, "environ": _variables(env or [], url), "allow_calls": allow_calls}
     foreign["headers"] = _headers(header or [], url)
+    oauth = _oauth(url, oauth_client_id, oauth_client_secret_env, oauth_issuer, oauth_scope or [])
     destinations = _destinations(format_ or [], outputs or [], as_json=as_json)
-    report = asyncio.run(_examine(name, command, url, foreign, timeout=timeout, limits=limits))
+    report = asyncio.run(_examine(name, command, url, foreign, oauth, timeout=timeout, limits=limits))
     _write_reports(report, destinations)
     if name:
         _report_start_failure(report)
@@ -173,6 +185,24 @@ def _headers(words: Sequence[str], url: str) -> dict[str, str]:
     if lost := ["".join(pair) for pair in pairs if not all(pair)]:
         output.usage_error(f"--header takes NAME=VALUE, not {lost[0]!r}", "--header 'Authorization=Bearer TOKEN'")
     return {name: value for name, _, value in pairs}
+
+
+def _oauth(url: str, client_id: str, secret_env: str, issuer: str, scopes: Sequence[str]) -> OAuth | None:
+    """Return the OAuth client that the options describe, or None if there are no such options."""
+    if not (client_id or secret_env or issuer or scopes):
+        return None
+    from mcpfactory_runtime.client.oauth import OAuth
+
+    if not (url and client_id and secret_env and issuer):
+        output.usage_error(
+            "OAuth needs --url, --oauth-client-id, --oauth-client-secret-env and --oauth-issuer",
+            "--oauth-client-id ci --oauth-client-secret-env CI_SECRET --oauth-issuer https://login.example.com",
+        )
+    secret = os.environ.get(secret_env)
+    if not secret:
+        output.usage_error(f"--oauth-client-secret-env: {secret_env!r} is not set", f"export {secret_env}=SECRET")
+    hosts = [urlsplit(issuer).hostname or ""]  # the user permits this host, also on a private network
+    return OAuth(client_id=client_id, client_secret=secret, issuer=issuer, private_hosts=hosts, scopes=scopes)
 
 
 def _explain(name: str, *, as_json: bool) -> None:
@@ -228,16 +258,24 @@ async def _examine(*words: Any, **options: Any) -> ValidationReport:
 
 
 async def _judge(
-    name: str, command: str, url: str, foreign: dict[str, Any], *, timeout: float, **options: Any
+    name: str, command: str, url: str, foreign: dict[str, Any], oauth: OAuth | None, *, timeout: float, **options: Any
 ) -> ValidationReport:
     from mcpfactory_pipeline.checks.exchange import ValidationTarget
+    from mcpfactory_pipeline.checks.named_servers import with_named_location
     from mcpfactory_pipeline.checks.source_validation import validate_source
     from mcpfactory_pipeline.checks.validation import validate
+    from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS
 
     if name:
         return await validate_source(selected_workspace(), name, timeout=timeout, **options)
+    if oauth is not None:
+        from mcpfactory_pipeline.checks.access_token import request_access_token
+
+        token = await request_access_token(url, oauth, seconds=timeout)
+        foreign["headers"]["Authorization"] = f"Bearer {token}"
     target = ValidationTarget(command=_words(command) if command else None, url=url or None, **foreign, **options)
-    return await validate(target, timeout=timeout)
+    configs = [path for client in CLIENTS if client.project for path in client.project.paths]
+    return with_named_location(await validate(target, timeout=timeout), target, Path.cwd(), configs)
 
 
 def _words(command: str) -> tuple[str, ...]:

@@ -88,6 +88,7 @@ class OAuth:
         assertion: source of assertions about the principal, for logins without a browser: a `Workload` or an
             `IdentityProvider`; requires `issuer`.
         private_hosts: hosts on a private network that MCP servers may refer to, such as `auth.corp.example`.
+        scopes: scopes to request, instead of all scopes in the resource's metadata.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class OAuth:
         private_key: PrivateKey | None = None,
         assertion: AssertionSource | None = None,
         private_hosts: Iterable[str] = (),
+        scopes: Iterable[str] = (),
     ) -> None:
         if visit is not None and not redirect_uri:
             raise ValueError("login in a browser requires redirect_uri")
@@ -118,6 +120,7 @@ class OAuth:
         self._store: MutableMapping[str, Json] = {} if store is None else store
         self._clock = clock
         self._private_hosts = frozenset(host.lower() for host in private_hosts)
+        self._own_scopes = tuple(scopes)
         self._lock = asyncio.Lock()
 
     def token(self, url: str) -> str:
@@ -172,7 +175,7 @@ class OAuth:
         registration = yield from self._registration(server)
         place = resource.identifier if resource else ""
         context = GrantContext(server, registration, place, self._prove)
-        before = held.requested if held else ()
+        before = held.requested if held else self._own_scopes
         if status == 401 and held and held.refresh_token and held.issuer == server.issuer:
             try:
                 tokens = yield from refresh_token_grant(context, held.refresh_token)
@@ -180,7 +183,8 @@ class OAuth:
                 self._store.pop(_tokens_of(url), None)  # the tokens are invalid; continue with a login
             else:
                 return self._keep(url, server, before, tokens, held.granted)
-        scopes = _scopes(challenge, resource, server, before)
+        offered = () if self._own_scopes or resource is None else resource.scopes
+        scopes = _scopes(challenge, offered, server, before)
         try:
             if self._assertion is not None:
                 tokens = yield from self._by_assertion(context, url)
@@ -244,11 +248,10 @@ class OAuth:
 
 
 def _scopes(
-    challenge: AuthChallenge, resource: _ProtectedResource | None, server: AuthorizationServer, before: Iterable[str]
+    challenge: AuthChallenge, offered: Iterable[str] | None, server: AuthorizationServer, before: Iterable[str]
 ) -> tuple[str, ...]:
     """Return the scopes to request, or () for the default (Scope Selection Strategy, Step-Up Authorization Flow)."""
-    wanted = challenge.scopes or (resource.scopes if resource else None) or ()
-    wanted = tuple(dict.fromkeys((*before, *wanted)))
+    wanted = tuple(dict.fromkeys((*before, *(challenge.scopes or offered or ()))))
     if wanted and "offline_access" in server.scopes and "offline_access" not in wanted:
         return (*wanted, "offline_access")
     return wanted
