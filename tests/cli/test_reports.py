@@ -256,3 +256,28 @@ def test_validate_calls_a_tool_that_may_write_only_with_consent_and_lists_its_ca
     assert (made in report["called"], "work" in report["not_called"]) == (consent or SANDBOX, not consent)
     assert {"tool": "read_board", "arguments": {}} in report["called"]
     assert ("read_board" in text, "work: it is not marked readOnlyHint" in text) == (True, not consent)
+
+
+PICKY = """
+from mcpfactory_runtime import Server
+
+server = Server("picky", version="1")
+
+@server.tool(annotations={"readOnlyHint": True})
+def double(number: str) -> str:
+    "Return the double of a number in Roman numerals."
+    return {"II": "IV"}[number]
+
+server.run()
+"""
+
+
+def test_the_cases_that_validate_writes_are_cases_after_a_person_filled_them_in(empty):
+    (empty.folder / "picky.py").write_text(PICKY)
+    command = ("validate", "--command", f"{sys.executable} picky.py")
+    assert empty(*command, "--write-cases", "cases.json").code == 7
+    cases = empty.folder / "cases.json"
+    (case,) = json.loads(cases.read_text())
+    assert (case["tool"], "replace the arguments" in case["title"]) == ("double", True)
+    cases.write_text(cases.read_text().replace(json.dumps(case["arguments"]["number"]), '"II"'))
+    assert empty(*command, "--cases", "cases.json").code == 0

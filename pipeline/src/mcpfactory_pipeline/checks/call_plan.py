@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
-from mcpfactory_pipeline.checks.evidence import RecordedCall, hint, is_search_call_tool
+from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, hint, is_search_call_tool
 from mcpfactory_pipeline.checks.exchange import ValidationTargetError, WireExchange
 from mcpfactory_pipeline.checks.samples import (
     sample_arguments,
@@ -199,6 +199,20 @@ def plan_second_guesses(
         if planned.origin == "guess"
     ]
     return [replace(planned, arguments=arguments) for planned, arguments in found if arguments]
+
+
+def propose_cases(evidence: Evidence) -> list[dict[str, Any]]:
+    """Return a case for each tool: its first successful call, or else a guess whose `title` asks for better arguments."""
+    worked = {call.tool: call.exchange for call in reversed(evidence.calls) if not call.failed}
+    cases = []
+    for name, tool in evidence.named_tools:
+        if name in worked:
+            arguments, title = worked[name].params.get("arguments", {}), "succeeded during validation"
+        else:
+            arguments, _ = sample_arguments(tool.get("inputSchema"))
+            title = f"replace the arguments ({evidence.uncalled.get(name, 'the call returned an error')})"
+        cases.append({"tool": name, "arguments": arguments, "title": title})
+    return cases
 
 
 def plan_invalid_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) -> list[PlannedCall]:

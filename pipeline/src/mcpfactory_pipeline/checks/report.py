@@ -20,7 +20,7 @@ _FOLLOWS: Final = 5  # maximum number of effects that the report lists for a fin
 _NAMED: Final = 12
 _LINE: Final = 400  # maximum characters of one line of evidence
 _SHOWN_BY: Final = (
-    "calls with arguments that work (--cases FILE), the settings of its API (--env NAME=VALUE), "
+    "calls with arguments that work (--write-cases FILE, edit it, then --cases FILE), the settings of its API (--env NAME=VALUE), "
     "calls of tools without readOnlyHint (--allow-calls)"
 )
 PLACES_SHOWN: Final = 3  # maximum number of places that a finding lists
@@ -93,11 +93,11 @@ class ValidationReport:
     the ids of the applied rules, and `not_applicable` maps all other rules to the reason. `called` has the calls that
     were made, and `uncalled` the tools that were not called. `measured` has the resources used
     (`checks.evidence.measure`), `api_failures` the behavior while the API failed. `listed` has the tools as received,
-    for callers that store the tools.
+    for callers that store the tools. `proposed_cases` has a call of each tool, as a file for `--cases`.
 
     `locations` maps tools and other subjects of findings to file and line of their definition; the key "" stands for
-    the server. Files are relative to the root of the repository. `measured`, `listed` and `locations` are not in
-    `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
+    the server. Files are relative to the root of the repository. `measured`, `listed`, `proposed_cases` and
+    `locations` are not in `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 
     target: str
@@ -118,6 +118,7 @@ class ValidationReport:
     uncalled: Mapping[str, str] = field(default_factory=dict)
     measured: Mapping[str, int] = field(default_factory=dict)
     listed: tuple[Any, ...] = field(default=(), repr=False)
+    proposed_cases: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
     api_failures: tuple[Mapping[str, Any], ...] = ()
     locations: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.checks.call_plan import propose_cases
 from mcpfactory_pipeline.checks.evidence import Evidence, measure
 from mcpfactory_pipeline.checks.exchange import CREDENTIALS, mask_secrets, trim_message
 from mcpfactory_pipeline.checks.report import (
@@ -212,6 +213,7 @@ def evaluate_rules(
         called=mask_secrets(list(evidence.called), secrets),
         uncalled=evidence.untried,
         listed=evidence.tools,
+        proposed_cases=tuple(mask_secrets(propose_cases(evidence), secrets)),
         measured=measure(evidence),
         api_failures=tuple(mask_secrets(row.to_json(), secrets) for row in evidence.failures),
         lost=float(round(sums.lost, 2)),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shlex
 from collections.abc import Sequence
@@ -43,6 +44,10 @@ _Cases = Annotated[
             'With --command or --url: JSON file with calls that must work: [{"tool": "add", "arguments": {"a": 1}}, …]'
         ),
     ),
+]
+
+_WriteCases = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write a file for --cases: a call of each tool, with its arguments")
 ]
 
 _Env = Annotated[
@@ -118,6 +123,7 @@ def validate(
     ] = None,
     limit: _Limits = None,
     cases: _Cases = None,
+    write_cases: _WriteCases = None,
     env: _Env = None,
     header: _Headers = None,
     oauth_client_id: _ClientId = "",
@@ -148,6 +154,8 @@ def validate(
     destinations = _destinations(format_ or [], outputs or [], as_json=as_json)
     report = asyncio.run(_examine(name, command, url, foreign, oauth, timeout=timeout, limits=limits))
     _write_reports(report, destinations)
+    if write_cases is not None:
+        _write_file(write_cases, json.dumps(report.proposed_cases, indent=2, ensure_ascii=False) + "\n")
     if name:
         _report_start_failure(report)
     if report.verdict == "not shown" and not name and policy != "promotion":
@@ -329,13 +337,17 @@ def _write_reports(report: ValidationReport, destinations: _Destinations) -> Non
         if path is None:
             output.print_document(text.rstrip("\n") + "\n")
             continue
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            output.fail(
-                f"cannot write {path}: {error.strerror}",
-                "give a file in a folder that you can write to",
-                Exit.SYSTEM_ERROR,
-            )
-        output.note(f"wrote {path}")
+        _write_file(path, text)
+
+
+def _write_file(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        output.fail(
+            f"cannot write {path}: {error.strerror}",
+            "give a file in a folder that you can write to",
+            Exit.SYSTEM_ERROR,
+        )
+    output.note(f"wrote {path}")
