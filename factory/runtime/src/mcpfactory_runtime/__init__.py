@@ -62,7 +62,7 @@ __all__ = [  # noqa: PLE0604 - the names of the table above
 
 
 def __getattr__(name: str) -> Any:
-    """Load the module of a public name at its first use (PEP 562), so that `import mcpfactory_runtime` is fast."""
+    """Import a public name at its first use (PEP 562), so that `import mcpfactory_runtime` is fast."""
     if name == "__version__":
         from importlib.metadata import version  # noqa: PLC0415 - the import takes 20 ms, and is rarely needed
 

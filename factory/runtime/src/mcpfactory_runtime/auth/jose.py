@@ -1,4 +1,4 @@
-"""Verification of JWTs with PyJWT. The library is loaded at the first request with a JWT."""
+"""Verification of JWTs with PyJWT. This module is imported at the first request with a JWT."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ _PUBLIC: Final = {"kty", "n", "e", "crv", "x", "y"}
 
 
 def verify(token: str, key: PublicKey, algorithm: str) -> bytes:
-    """Return the payload of a JWS that `key` signed with `algorithm`.
-
-    Raises:
-        TokenError: the reason is `signature`, or `key` if the JWK is invalid.
-    """
+    """Return the payload of a JWS that `key` signed with `algorithm`, or raise TokenError."""
     loaded: Any = key.loaded.get(algorithm)
     if loaded is None:
         try:

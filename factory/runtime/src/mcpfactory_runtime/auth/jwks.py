@@ -2,8 +2,8 @@
 
     empty ──stored──▶ fresh ──LIFETIME──▶ stale ──MAX_STALE──▶ empty
 
-An unknown key ID also causes a fetch. At most one fetch for an unknown key ID runs per `COOLDOWN` seconds, because an
-attacker can invent key IDs. Stale keys are used while fetches fail.
+An unknown key ID also causes a fetch. An attacker can invent key IDs, so the cache permits one such fetch per
+`COOLDOWN` seconds. The cache returns stale keys while fetches fail.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ FAMILIES: Final[dict[str, tuple[str, str | None]]] = {
 
 @dataclass(slots=True)
 class PublicKey:
-    """One public key.
+    """A public key.
 
     Attributes:
         data: the JWK.
-        loaded: cache of the library's key objects, by algorithm.
+        loaded: algorithm → key object of the JWT library.
     """
 
     data: Json
@@ -63,9 +63,9 @@ class KeyLookup:
     """The result of a key lookup.
 
     Attributes:
-        keys: keys that can have made the signature.
+        keys: keys that may have created the signature.
         fetch: True if the caller should fetch the keys and repeat the lookup.
-        known: True if the issuer's keys are available; otherwise a token can be neither accepted nor rejected.
+        known: False if the issuer's keys are unavailable. The caller can then neither accept nor reject the token.
     """
 
     keys: tuple[PublicKey, ...]
@@ -74,12 +74,10 @@ class KeyLookup:
 
 
 class KeyCache:
-    """The keys of one issuer.
-
-    All times are in seconds, by any clock. After the clock is set back, keys are treated as older than they are.
+    """The keys of one issuer. All times are in seconds, by any clock.
 
     Args:
-        document: a fixed JWK Set; None if the keys are fetched.
+        document: a fixed JWK Set; None if the caller fetches keys.
     """
 
     def __init__(self, document: Json | None = None) -> None:
@@ -92,7 +90,7 @@ class KeyCache:
             self._keys = _read(document)
 
     def find(self, key_id: str | None, algorithm: str, now: float) -> KeyLookup:
-        """Return the keys for a signature. For a token without key ID, return all keys for the algorithm."""
+        """Return the keys that may have created a signature. Without a key ID, return all keys for the algorithm."""
         matches = tuple(
             key
             for key in self._keys
@@ -128,7 +126,7 @@ class KeyCache:
 
 
 def _read(document: Json) -> tuple[PublicKey, ...]:
-    """Return the supported public keys of a JWK Set. Ignore unsupported keys (RFC 7517 §5)."""
+    """Return the supported public keys of a JWK Set (RFC 7517 §5)."""
     found = [
         PublicKey(entry)
         for entry in document.get("keys", ())

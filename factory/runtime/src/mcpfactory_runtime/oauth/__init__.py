@@ -1,6 +1,6 @@
 """OAuth for clients, used by the MCP client and by calls to upstream APIs.
 
-Procedures are generators without I/O (`model`); code with an HTTP client executes them.
+A procedure is a generator without I/O. Code with an HTTP client executes procedures.
 """
 
 from __future__ import annotations

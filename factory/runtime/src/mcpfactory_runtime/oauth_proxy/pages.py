@@ -1,4 +1,4 @@
-"""Pages of the OAuth proxy for consent and for errors. The pages have no scripts, and load no other resources."""
+"""Pages of the OAuth proxy for consent and for errors. The pages have no scripts and load no resources."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def consent_page(
         server: name of the server.
         provider: name of the login provider.
         client: name of the client, not verified.
-        page: URL of the client's metadata document; "" without one.
-        redirect_uri: redirect URI of the client, the only verified fact about the client.
+        page: URL of the client's metadata document, or "".
+        redirect_uri: redirect URI of the client. No other fact about the client is verified.
         scopes: requested scopes.
-        action: URL for the form.
+        action: URL to which the form is sent.
         request: the signed request.
     """
     parts = urlsplit(redirect_uri)
@@ -66,5 +66,5 @@ def _row(name: str, value: str, more: str) -> str:
 
 
 def error_page(text: str) -> str:
-    """Return the page with the reason why a login cannot continue."""
+    """Return a page with the reason why a login cannot continue."""
     return _FRAME.substitute(title="This login cannot continue", body=f"<p>{escape(text)}</p>")
