@@ -33,7 +33,7 @@ class McpfactoryError(Exception):
 
 
 def find_os_error(error: BaseException) -> OSError | None:
-    """Return the OSError that caused an error, or None. After several attempts, return the error of the first attempt."""
+    """Return the OSError that caused an error, or None. Of several connection attempts, use the first."""
     import ssl  # noqa: PLC0415 - a slow import
 
     inner: BaseException | None = error
@@ -47,7 +47,7 @@ def find_os_error(error: BaseException) -> OSError | None:
 
 
 def connection_error_reason(error: BaseException) -> str:
-    """Return the reason of a failed connection: the system's message, the error's message, or the error's class name."""
+    """Return the reason of a failed connection: the system's message, the error's message, or its class name."""
     import socket  # noqa: PLC0415 - only when a connection failed
     import ssl  # noqa: PLC0415 - as above
 

@@ -111,7 +111,7 @@ class _Http(ClientChannel):
         content: bytes | None = None,
         request_id: Any = None,
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with our token. If the server refuses the token, renew the token and retry. Raises OAuthError."""
+        """Send a request with our token. If the server refuses it, renew the token and retry. Raises OAuthError."""
         logins = 0
         while True:
             token = self.oauth.token(self.url) if self.oauth else ""

@@ -77,7 +77,7 @@ def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: I
 
 
 def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Tokens]:
-    """Return new tokens for a refresh token. If the response has no refresh token, keep the old one. Raises OAuthError."""
+    """Return new tokens. If the response has no refresh token, keep the old refresh token. Raises OAuthError."""
     tokens = yield from _token(context, {"grant_type": "refresh_token", "refresh_token": refresh_token})
     return replace(tokens, refresh_token=tokens.refresh_token or refresh_token)
 
@@ -188,7 +188,7 @@ class AssertionSource(Protocol):
     """Source of assertions about the user or program that requests a token."""
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Return an assertion for the authorization server `issuer` and the MCP server `resource`. Raises OAuthError."""
+        """Return an assertion for an authorization server and an MCP server. Raises OAuthError."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -23,7 +23,7 @@ FETCH_SIZE: Final = 1_000_000  # maximum bytes of a response of an authorization
 
 
 class OAuthError(Exception):
-    """No token is available. `code` is an error code of the server (RFC 6749), or a code of the client.
+    """No token is available. `code` is an OAuth error code of the server, or a code of the client.
 
     Codes of the client: `unsafe_url`, `bad_metadata`, `resource_mismatch`, `issuer_mismatch`, `no_pkce`,
     `no_registration`, `no_issuer`, `state_mismatch`, `bad_response`, `unsupported_method`, `no_browser`, `no_library`,

@@ -175,7 +175,7 @@ def oidc(
 ) -> LoginProvider:
     """Return an OpenID Connect provider. The provider's `/.well-known/openid-configuration` contains the three URLs.
 
-    An email address is used only if the provider returns `email_verified`. Entra ID does not return this claim, so use
+    An email address is used only if the provider returns `email_verified`. Entra ID does not verify addresses, so use
     `sub:…` for Entra ID. Allow a domain only if the provider verifies the domain's accounts.
     """
 

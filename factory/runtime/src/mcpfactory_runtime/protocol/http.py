@@ -1,15 +1,16 @@
-"""Routing of Streamable HTTP requests as a pure function, and checks of arguments mirrored in headers.
+"""Routing of Streamable HTTP requests as a pure function, and checks of arguments that headers repeat.
 
 The first rule that applies selects the action (basic/versioning; basic/transports/streamable-http):
+
 1. `check_host_and_origin` refuses invalid Origin and Host, before the body is read.
-2. Metadata in the body, or a version header other than those of handshake revisions → per-request lifecycle.
+2. Metadata in the body, or a version header without a handshake revision → per-request lifecycle.
 3. `initialize` → handshake.
 4. Other requests → session of the handshake lifecycle.
 
-In the per-request lifecycle, metadata without the version header is an error, and so is the header without metadata. A
-refusal echoes the request's ID if the ID can be read.
+In the per-request lifecycle, the version header and the metadata are both required. If a refused request has a readable
+ID, the refusal contains the ID.
 
-Mirrored arguments (basic/transports/streamable-http, Custom Headers) are part of revisions that have `method_header`.
+Only revisions with `method_header` have repeated arguments (basic/transports/streamable-http, Custom Headers).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from mcpfactory_runtime.types import Json
 
 Path = tuple[str, ...]
 Mirrored = tuple[tuple[str, Path], ...]
-"""(lower-case header name, path of the argument) for each annotated property."""
+"""(lower-case header name, path of the argument) for each argument that a header repeats."""
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
 _TYPES: Final = {"string", "integer", "boolean"}
@@ -39,7 +40,7 @@ _ABSENT: Final = object()
 
 
 def find_header_arguments(schema: Any) -> Mirrored:
-    """Return the valid annotations of an input schema; ignore invalid annotations."""
+    """Return the valid annotations of an input schema."""
     found: dict[str, Path] = {}
     doubled: set[str] = set()
     for path, header, kind in find_header_annotations(schema):
@@ -52,7 +53,7 @@ def find_header_arguments(schema: Any) -> Mirrored:
 
 
 def header_annotation_error(schema: Any) -> str:
-    """Return the reason why HTTP clients must omit a tool with this input schema, or "" (Custom Headers)."""
+    """Return the reason why HTTP clients must omit a tool (Custom Headers), or "" if the input schema is valid."""
     seen: set[str] = set()
     for path, header, kind in find_header_annotations(schema):
         if fault := _annotation_problem(path, header, kind):
@@ -64,10 +65,10 @@ def header_annotation_error(schema: Any) -> str:
 
 
 def check_header_annotations(tool: str, schema: Any) -> None:
-    """Check the annotations of an input schema: clients omit tools with invalid annotations.
+    """Check the annotations of an input schema, because clients omit tools with invalid annotations.
 
     Raises:
-        ValueError: an annotation is invalid; the message names the tool.
+        ValueError: an annotation is invalid. The message contains the tool's name.
     """
     if fault := header_annotation_error(schema):
         raise ValueError(
@@ -77,7 +78,7 @@ def check_header_annotations(tool: str, schema: Any) -> None:
 
 
 def find_header_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
-    """Yield (path, header, type) of all annotations; the path is None below keywords other than `properties`."""
+    """Yield (path, header, type) for each annotation. Below other keywords than `properties`, the path is None."""
     for steps, node in walk(schema):
         if "x-mcp-header" in node:
             kind = node.get("type")
@@ -86,7 +87,7 @@ def find_header_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any
 
 
 def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
-    """Return a description of the problem with an annotation; "" for a valid annotation."""
+    """Return the problem with an annotation, or "" if the annotation is valid."""
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):
         return "is not a header name"
     if not path:
@@ -95,11 +96,7 @@ def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
 
 
 def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str]) -> None:
-    """Compare the arguments of a call with the headers that repeat them.
-
-    Raises:
-        McpError: HEADER_MISMATCH if a header is missing or malformed, or differs from the body.
-    """
+    """Compare the arguments of a call with the headers that repeat them. After a mismatch, raise McpError."""
     for header, path in mirrored:
         value = _at(arguments, path)
         given = headers.get(header)
@@ -114,11 +111,7 @@ def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[
 
 
 def decode_header(value: str, header: str) -> str:
-    """Return the text of a header. Decode base64 between the markers `=?base64?…?=`.
-
-    Raises:
-        McpError: HEADER_MISMATCH if the text between the markers is not base64 of UTF-8.
-    """
+    """Return the text of a header. Decode base64 between the markers `=?base64?…?=`. Raises McpError."""
     value = value.strip(" \t")
     sentinel = _SENTINEL.match(value)
     if sentinel is None:
@@ -159,7 +152,7 @@ _LOCAL_ORIGIN: Final = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[
 
 
 class Rejection:
-    """Respond with `status` and the JSON-RPC error `message` or, if `message` is None, the plain `text`."""
+    """Respond with `status` and the JSON-RPC error `message`. If `message` is None, respond with the plain `text`."""
 
     __slots__ = ("headers", "message", "status", "text")
 
@@ -181,7 +174,7 @@ class ModernCall(NamedTuple):
 
 
 class BeginSession(NamedTuple):
-    """Begin a session with this `initialize` message."""
+    """Begin a session. `message` is the `initialize` request."""
 
     message: Json
 
@@ -215,7 +208,7 @@ def check_header_size(target: int, size: int, count: int = 0) -> Rejection | Non
 
     Args:
         target: size of the URL in bytes.
-        size: bytes before the body; for an incomplete request, the bytes received so far.
+        size: bytes before the body. For an incomplete request, the bytes received so far.
         count: number of headers.
     """
     if size <= _MAX_HEAD and count <= _MAX_HEADERS:
@@ -230,7 +223,7 @@ def check_host_and_origin(headers: Headers, hosts: Collection[str], origins: Col
 
     Args:
         headers: values by lower-case name.
-        hosts: permitted host names (without port) of requests; `*` allows any.
+        hosts: permitted host names of requests, without port. `*` permits all hosts.
         origins: origins of web pages that may call. Web pages from this machine may call loopback hosts.
     """
     host = _host_name(headers.get("host", ""))
@@ -250,9 +243,9 @@ def route(method: str, headers: Headers, body: Any, sessions: Sessions, mirrored
     Args:
         method: HTTP method.
         headers: values by lower-case name.
-        body: decoded body of a POST, or the McpError from decoding it.
-        sessions: maps the ID of a live session to its revision; other IDs to None.
-        mirrored: maps a tool's name to its annotated arguments.
+        body: decoded body of a POST request, or the McpError from decoding.
+        sessions: maps a session ID to the session's revision, or to None if there is no such session.
+        mirrored: maps a tool's name to the arguments that headers repeat.
     """
     if method == "POST":
         return _route_post(headers, body, sessions, mirrored)
@@ -284,9 +277,9 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
 
 
 def declares_json_body(headers: Headers) -> bool:
-    """Return True if a request declares a JSON body, which web pages can send only after a browser's CORS preflight."""
+    """Return True if a request declares a JSON body. Web pages can send such a request only after a CORS preflight."""
     said = headers.get("content-type", "")
-    kinds = {one.strip(" \t") for one in said.split(",")}  # a header may be repeated with equal values
+    kinds = {one.strip(" \t") for one in said.split(",")}  # a repeated header with equal values is valid
     kind = kinds.pop() if len(kinds) == 1 else said
     return kind.partition(";")[0].strip(" \t").lower() == "application/json"
 
@@ -327,10 +320,10 @@ def _modern(version: str | None, headers: Headers, body: Any, mirrored: Callable
 
 
 def _check_method_headers(method: str, params: Json, headers: Headers, named: str) -> None:
-    """Check that `Mcp-Method` repeats the method, and `Mcp-Name` the member `named` of the params ("" for none)."""
+    """Check that `Mcp-Method` repeats the method, and that `Mcp-Name` repeats the member `named` of the params."""
     if headers.get("mcp-method", "").strip(" \t") != method:
         raise McpError(HEADER_MISMATCH, f"Header Mcp-Method must be {method!r}, as in the body")
-    # A name that is missing or not a text is refused later, as an invalid body.
+    # A missing or invalid name is refused later, as an invalid body.
     if named and type(params.get(named)) is str:
         given = headers.get("mcp-name")
         if given is None or decode_header(given, "Mcp-Name") != params[named]:
@@ -338,7 +331,7 @@ def _check_method_headers(method: str, params: Json, headers: Headers, named: st
 
 
 def _session(headers: Headers, request_id: Any, sessions: Sessions) -> str | Rejection:
-    """Return the session ID in the headers, or a rejection if it is missing or unknown."""
+    """Return the session ID in the headers. If the ID is missing or unknown, return a rejection."""
     session_id = headers.get(SESSION_HEADER)
     version = headers.get(VERSION_HEADER)
     spoken = LEGACY.get(version or "", ASSUMED)
@@ -364,10 +357,7 @@ _PORT: Final = re.compile("(?::[0-9]{0,5})?")
 
 
 def _host_name(host: str) -> str:
-    """Return a host without port, in lower case.
-
-    The brackets of an IPv6 address are kept. The port of an invalid host is kept.
-    """
+    """Return a host in lower case, without its port. An IPv6 address keeps its brackets."""
     if host.startswith("["):
         address, bracket, port = host.partition("]")
         return (address + bracket if _PORT.fullmatch(port) else host).lower()

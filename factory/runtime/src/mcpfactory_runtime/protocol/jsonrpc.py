@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 messages and their framing in byte streams. Decoded messages are dicts; MCP is not considered here."""
+"""JSON-RPC 2.0 messages and their framing in byte streams."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcpfactory_runtime.types import Json
 RequestId = str | int
 
 MISSING: Final[Any] = object()
-"""Marks a missing message ID; null is a different value."""
+"""Marks a missing message ID, which differs from the ID null."""
 
 
 _DEEPEST: Final = 255  # maximum nesting that pydantic-core encodes
@@ -26,10 +26,10 @@ _ESCAPES: Final = re.compile(
 
 
 def decode(data: bytes | bytearray | memoryview | str) -> Any:
-    """Return the JSON value in `data`. A lone surrogate, which RFC 8259 allows in escaped form, becomes U+FFFD.
+    """Return the JSON value in `data`. A lone surrogate, which RFC 8259 permits in escaped form, becomes U+FFFD.
 
     Raises:
-        McpError: PARSE_ERROR if `data` is not one UTF-8 JSON text (NaN and Infinity are not JSON).
+        McpError: `data` is not one JSON text in UTF-8. NaN and Infinity are not JSON.
     """
     try:
         return from_json(data if isinstance(data, (bytes, bytearray, str)) else bytes(data), allow_inf_nan=False)
@@ -41,7 +41,7 @@ def decode(data: bytes | bytearray | memoryview | str) -> Any:
 
 
 def _without_halves(data: bytes) -> bytes | None:
-    """Return a JSON text with U+FFFD in place of escaped lone surrogates, or None if it has no such escapes."""
+    """Replace escaped lone surrogates in a JSON text with U+FFFD. If the text has no such escapes, return None."""
     replaced = _ESCAPES.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], data)
     return None if replaced == data else replaced
 
@@ -62,11 +62,11 @@ def encode(message: Any) -> bytes:
 
 
 def replace_surrogates(value: Any, depth: int = 0) -> Any:
-    """Replace each lone surrogate in a value's strings with `?`. Return the same object if it has none of these."""
+    """Replace each lone surrogate in a value's strings with `?`. A value without surrogates is returned unchanged."""
     if isinstance(value, str):
         whole = value.encode(errors="replace").decode()
         return value if whole == value else whole
-    if depth > _DEEPEST:  # the value is nested too deeply, perhaps because it contains itself
+    if depth > _DEEPEST:  # the value is nested too deeply, or contains itself
         return value
     if isinstance(value, dict):
         pairs = [(replace_surrogates(name), replace_surrogates(one, depth + 1)) for name, one in value.items()]
@@ -79,12 +79,12 @@ def replace_surrogates(value: Any, depth: int = 0) -> Any:
 
 
 def is_request_id(value: Any) -> TypeGuard[RequestId]:
-    """Return True for strings and integers; null, booleans and floats are not IDs (MCP basic/index, Requests)."""
+    """Return True for strings and integers. Other values are not valid IDs (MCP basic/index, Requests)."""
     return type(value) is str or type(value) is int
 
 
 def error_response_id(message: Any) -> Any:
-    """Return the ID for an error about `message`: the message's ID if it is valid, else MISSING."""
+    """Return the ID for an error about `message`. Without a valid ID, return MISSING."""
     if isinstance(message, dict):
         value = message.get("id", MISSING)
         if is_request_id(value):
@@ -93,11 +93,7 @@ def error_response_id(message: Any) -> Any:
 
 
 def check_message(message: Any) -> None:
-    """Check that `message` is a JSON-RPC request, notification or response.
-
-    Raises:
-        McpError: INVALID_REQUEST, or INVALID_PARAMS for `params` of the wrong type.
-    """
+    """Check that `message` is a JSON-RPC request, notification or response. Otherwise, raise McpError."""
     if not isinstance(message, dict):
         raise McpError(INVALID_REQUEST, f"Invalid request: a message must be an object, not {_kind(message)}")
     if message.get("jsonrpc") != "2.0":
@@ -120,7 +116,7 @@ def check_message(message: Any) -> None:
 
 
 def error_in_response(message: Json) -> McpError:
-    """Return the error that a response contains. A malformed `error` member gets the code INVALID_REQUEST."""
+    """Return the error in a response. A malformed error gets the code INVALID_REQUEST."""
     error = message.get("error")
     if isinstance(error, dict) and type(error.get("code")) is int:
         return McpError(error["code"], str(error.get("message", "")), error.get("data"))
@@ -128,7 +124,7 @@ def error_in_response(message: Json) -> McpError:
 
 
 def request_message(request_id: RequestId, method: str, params: Json | None) -> Json:
-    """Return a request; if `params` is None, the message has no `params`."""
+    """Return a request. None as `params` omits the member."""
     message: Json = {"jsonrpc": "2.0", "id": request_id, "method": method}
     if params is not None:
         message["params"] = params
@@ -136,7 +132,7 @@ def request_message(request_id: RequestId, method: str, params: Json | None) -> 
 
 
 def notification_message(method: str, params: Json | None = None) -> Json:
-    """Return a notification; If `params` is None, the member is omitted."""
+    """Return a notification. None as `params` omits the member."""
     message: Json = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         message["params"] = params
@@ -144,7 +140,7 @@ def notification_message(method: str, params: Json | None = None) -> Json:
 
 
 def encode_result_message(request_id: RequestId, result: Json | bytes) -> bytes:
-    """Return the encoded response to a request. An already encoded result is inserted unchanged."""
+    """Return the encoded response to a request. An encoded result is inserted unchanged."""
     if isinstance(result, bytes):
         return b'{"jsonrpc":"2.0","id":' + to_json(request_id) + b',"result":' + result + b"}"
     message = {"jsonrpc": "2.0", "id": request_id, "result": result}
@@ -158,9 +154,9 @@ def error_message(request_id: Any, error: McpError, *, null_id: bool = True) -> 
     """Return an error response.
 
     Args:
-        request_id: ID of the request, or MISSING if it could not be read.
+        request_id: ID of the request, or MISSING if the ID is unreadable.
         error: the error.
-        null_id: without an ID, set `"id": null` as JSON-RPC 2.0 §5 requires; False omits the member.
+        null_id: True to send a missing ID as `"id": null`, as JSON-RPC 2.0 §5 requires. False omits the member.
     """
     message: Json = {"jsonrpc": "2.0"}
     if request_id is not MISSING:
@@ -186,11 +182,11 @@ def _kind(value: Any) -> str:
 
 
 DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
-"""Maximum bytes of a message; a larger message is refused, and its data is discarded."""
+"""Maximum bytes of a message. A larger message is refused and discarded."""
 
 
 class OversizeMessage:
-    """A message that was longer than allowed, and was discarded."""
+    """Marks a message that was too long, and was discarded."""
 
     def __repr__(self) -> str:
         return "OVERSIZE"
@@ -200,11 +196,10 @@ OVERSIZE: Final = OversizeMessage()
 
 
 class LineReader:
-    """Splits bytes into lines (basic/transports, stdio: one message per line, without line breaks inside).
+    """Splits bytes into lines (basic/transports, stdio).
 
-    For a line of more than `max_size` bytes, OVERSIZE is reported once, before the line ends. The rest of the line is
-    skipped. Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and stays in the
-    line.
+    For a line of more than `max_size` bytes, OVERSIZE is reported once, and the line is skipped. Blank lines are
+    dropped. A carriage return before the line break stays in the line, because it is whitespace in JSON.
     """
 
     __slots__ = ("_buffer", "_held", "_max_size", "_skipping")
@@ -216,7 +211,7 @@ class LineReader:
         self._skipping = False
 
     def feed(self, data: bytes) -> Iterator[bytes | OversizeMessage]:
-        """Yield the lines that `data` completes, in order. Consume all lines before you feed more bytes."""
+        """Yield the lines that `data` completes, in order. Consume all lines before the next call."""
         *complete, rest = data.split(b"\n")
         for piece in complete:
             line = self._take(piece)
@@ -235,10 +230,7 @@ class LineReader:
                 yield OVERSIZE
 
     def rest(self) -> bytes:
-        """Return the data after the last line break.
-
-        At the end of the stream, the data after the last line break is a complete message.
-        """
+        """Return the data after the last line break. At the end of the stream, this data is a complete message."""
         line = self._take(b"")
         return b"" if self._skipping or line.isspace() else line
 
@@ -256,9 +248,9 @@ def sse_event(data: bytes, *, event_id: str | None = None, event: str | None = N
     """Return a server-sent event (HTML §9.2).
 
     Args:
-        data: message without line breaks, as encoded JSON; b"" creates the priming event that only has an ID.
+        data: message without line breaks. b"" creates an event that only has an ID (priming event).
         event_id: ID that clients send as `Last-Event-ID` to continue after this event.
-        event: type of the event [default: `message`].
+        event: type of the event. None means the default type, `message`.
     """
     head = "" if event is None else f"event: {event}\n"
     if event_id is not None:
@@ -272,5 +264,5 @@ def sse_retry(milliseconds: int) -> bytes:
 
 
 def sse_comment(text: str = "") -> bytes:
-    """Return a comment, which clients ignore; it prevents proxies from closing an idle stream."""
+    """Return a comment. Clients ignore comments, but proxies do not close a stream that contains them."""
     return f": {text}\n\n".encode()
