@@ -1,7 +1,6 @@
 """Schemas of builtin types, without an import of pydantic.
 
-Importing pydantic takes six times as long as importing pydantic-core, and most tools take only strings and numbers.
-`pydantic_schemas` converts other types.
+The import of pydantic takes six times as long as the import of pydantic-core. Most tools take only strings and numbers.
 """
 
 from __future__ import annotations
@@ -28,14 +27,15 @@ _SIMPLE: Final[dict[Any, CoreAndJson]] = {
 
 
 def builtin_schema(annotation: Any) -> CoreAndJson | None:
-    """Return the pydantic-core schema and the JSON Schema of an annotation, or None if it requires pydantic.
+    """Return the pydantic-core schema and the JSON Schema of an annotation. If the type is not supported, return None.
 
-    Supported: int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and booleans,
-    and unions of these. `Annotated` is supported if its metadata are only strings; these become the description.
+    Supported types are int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and
+    booleans, and unions of these types. The metadata of `Annotated` may only contain strings, which become the
+    description.
     """
     try:
         simple = _SIMPLE.get(annotation)
-    except TypeError:  # the annotation has no hash, for example Annotated with a list
+    except TypeError:  # the annotation is not hashable, for example Annotated with a list
         return None
     if simple is not None:
         return dict(simple[0]), dict(simple[1])
