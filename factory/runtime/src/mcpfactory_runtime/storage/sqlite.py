@@ -35,7 +35,7 @@ class SqliteStore(SharedStore):
     """Store in an SQLite database.
 
     Args:
-        path: database file; it and its directory are created if missing, with access for this user only.
+        path: database file. A missing file or directory is created, with access for this user only.
         clock: returns seconds since the epoch.
     """
 
@@ -51,7 +51,7 @@ class SqliteStore(SharedStore):
         await self._do(lambda _: None)
 
     async def aclose(self) -> None:
-        """Close the file; the next call opens the file again."""
+        """Close the file. The next call opens the file again."""
         thread, self._thread = self._thread, None
         if thread is not None:
             await asyncio.get_running_loop().run_in_executor(thread, self._close)
@@ -116,7 +116,7 @@ class SqliteStore(SharedStore):
         await self._do(work)
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Return the messages in a mailbox, and remove them; the mailbox is polled fifty times per second."""
+        """Take the messages of a mailbox. SQLite has no notifications, so an empty mailbox is polled."""
         deadline = time.monotonic() + wait
         while True:
             found = await self._do(lambda database: self._take(database, mailbox))
@@ -171,7 +171,7 @@ class SqliteStore(SharedStore):
 
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Only the owner may read the file, because its content may be confidential.
+        # The content may be confidential, so only the owner may read the file.
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         database = sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT)
         try:
@@ -199,6 +199,6 @@ def _prepare(database: sqlite3.Connection) -> None:
             busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() >= deadline:
                 raise
-            time.sleep(0.02)  # SQLite's own timeout does not apply while another process changes the journal mode
+            time.sleep(0.02)  # SQLite does not wait if another process changes the journal mode
         else:
             return

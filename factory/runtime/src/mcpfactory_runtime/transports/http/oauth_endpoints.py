@@ -1,4 +1,4 @@
-"""HTTP endpoints of an OAuth proxy: read requests of bounded size, and send the responses of the proxy."""
+"""HTTP endpoints of an OAuth proxy. Requests have a bounded size."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class OAuthProxyEndpoints:
 
 
 def _fields(text: bytes) -> dict[str, str] | None:
-    """Return the non-empty parameters of a query or form, or None if a parameter is repeated (RFC 6749 §3.1)."""
+    """Return the non-empty parameters of a query or form. If a parameter is repeated, return None (RFC 6749 §3.1)."""
     try:
         pairs = parse_qsl(text.decode("latin-1"), max_num_fields=_MOST_FIELDS)
     except ValueError:
@@ -72,7 +72,7 @@ def _json(data: bytes) -> Any:
 
 
 def _cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the cookies of a request. For equal names, keep the first, which has the longest path (RFC 6265 §5.4)."""
+    """Return the cookies of a request. Of several equal names, keep the first (RFC 6265 §5.4)."""
     found: dict[str, str] = {}
     for header, value in headers:
         if header == b"cookie":
