@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 Changes = Sequence[tuple[str, bytes | None]]
-"""Keys of a space and their new values. None removes an entry. A key `prefix*` with None removes all matching entries."""
+"""Keys of a space and their new values. None removes an entry; `prefix*` with None removes all matching entries."""
 
 
 class StoreError(OSError):

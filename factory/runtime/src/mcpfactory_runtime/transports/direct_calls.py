@@ -88,7 +88,7 @@ class DirectCalls:
             await asyncio.sleep(_POLL_INTERVAL)
 
     def _receive(self) -> _DirectCall | Event:
-        """Return the next message. In the thread, all calls are direct. In the loop, a call without other requests is direct."""
+        """Return the next message. In the event loop, a call is direct only if no other request is in flight."""
         event = self._session.receive(self._pending.popleft())
         if type(event) is not Call or event.method != CALL_TOOL or self._ended:
             return event
@@ -98,7 +98,7 @@ class DirectCalls:
         return event
 
     def _poll_handler(self, leading: asyncio.Future[Any], seen: Call | None) -> None:
-        """Take back the stream if the handler of the last poll still runs. The thread's future then answers the call."""
+        """Take back the stream if the handler of the last poll still runs. The thread's future answers the call."""
         if self._leading is not leading:
             return
         with self._lock:

@@ -349,7 +349,7 @@ class HttpApp:
             await send_json(send, 200, jsonrpc.encode(document))
 
     async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request of the per-request lifecycle. Rates apply to the token's principal, or else to the address."""
+        """Serve a request of the per-request lifecycle. Rates apply per principal, or per address without a token."""
         if self._requests >= self._max_requests:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are already in flight")
             await send_rejection(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))

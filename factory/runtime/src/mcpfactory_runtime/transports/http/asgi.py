@@ -52,7 +52,7 @@ class AsgiRequest:
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return a mapping from lower-case header names to values. Join repeated headers, so that all values are checked."""
+    """Return lower-case header name → value. Join repeated headers, so that all values are checked."""
     headers: dict[str, str] = {}
     for name, value in raw:
         key, text = name.decode("latin-1"), value.decode("latin-1")

@@ -1,7 +1,4 @@
-"""Custom routes of a server, served by Starlette after authorization.
-
-Responses do not contain the cause of a failure.
-"""
+"""Custom routes of a server, served by Starlette after authorization. Responses hide the causes of failures."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ class RouteTable:
     """The routes of one HTTP application.
 
     Args:
-        routes: custom routes, in the order in which they are tried.
+        routes: custom routes, in order of precedence.
         gate: authorizes callers.
         limit: maximum size of a body in bytes.
     """
@@ -47,7 +44,7 @@ class RouteTable:
         ]
 
     def methods(self, scope: Scope) -> list[str]:
-        """Return the methods that the path of a request supports; empty if no route has the path."""
+        """Return the methods that the path of a request supports. If no route has the path, the list is empty."""
         found = {
             method
             for route, _ in self._routes
@@ -57,7 +54,7 @@ class RouteTable:
         return sorted(found)
 
     async def serve(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> bool:
-        """Serve a request. Return False, without a response, if no route matches its path."""
+        """Serve a request. If no route matches the path, return False and send nothing."""
         for route, public in self._routes:
             match, child = route.matches(scope)
             if match is Match.FULL:
@@ -72,7 +69,7 @@ class RouteTable:
         return bool(methods)
 
     async def _admit(self, scope: Scope, headers: dict[str, str], send: Send, *, public: bool) -> bool:
-        """Return True if the request is admitted; set its sender (`request.user`) and scopes (`request.auth`)."""
+        """Authorize a request. If it is admitted, set `request.user` and `request.auth`, and return True."""
         principal: Any = ""
         if not public:
             principal = await self._gate.authenticate(scope, headers)
@@ -86,7 +83,7 @@ class RouteTable:
 
 
 def _endpoint(handler: Callable[..., Any]) -> Callable[[Request], Any]:
-    """Wrap a handler for Starlette: coroutines run on the event loop, other functions in a worker thread."""
+    """Wrap a handler for Starlette. Coroutines run on the event loop, and other functions in a worker thread."""
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -103,7 +100,7 @@ def _endpoint(handler: Callable[..., Any]) -> Callable[[Request], Any]:
 
 
 def _response(result: Any) -> Response:
-    """Return the response for a result: text, bytes, 204 for None, and JSON for other values."""
+    """Return the response for a result. None gives the status 204, and values other than text or bytes give JSON."""
     if isinstance(result, Response):
         return result
     if result is None:
