@@ -23,11 +23,11 @@ Certificate = tuple[str, str] | None
 
 
 class AddressCheckingBackend(httpcore.AsyncNetworkBackend):
-    """Network backend that resolves a name, checks the addresses, and connects to a checked address.
+    """Network backend that connects only to permitted addresses of a host.
 
     Args:
         settings: source of the setting ALLOW_PRIVATE.
-        addresses: addresses of the API, including addresses set by the operator.
+        addresses: addresses of the API, including addresses that the operator set.
         private: hosts (`host` or `host:port`) that may have private addresses.
     """
 
@@ -72,7 +72,7 @@ class AddressCheckingBackend(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
     def _permitted(self, host: str, port: int) -> bool:
-        """Return True if the operator or the server's author chose this host, or private addresses are allowed."""
+        """Return True if the operator or the author chose this host, or if private addresses are permitted."""
         if self._settings.value("ALLOW_PRIVATE") == "1":
             return True
         place = host_port(host, port)
@@ -80,11 +80,11 @@ class AddressCheckingBackend(httpcore.AsyncNetworkBackend):
 
 
 def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """Return the TLS context for connections, with the trusted authorities and the client certificate.
+    """Return the TLS context for connections.
 
     Args:
-        settings: source of the setting CA_FILE, the file with the authorities.
-        certificate: paths of the client certificate and its key; the key is "" if both are in one file.
+        settings: source of the setting CA_FILE, the file with the trusted authorities.
+        certificate: paths of the client certificate and its key. If one file contains both, the path of the key is "".
         usual: creates the context that trusts the default authorities.
 
     Raises:
@@ -119,8 +119,8 @@ _Origin = tuple[bytes, bytes, int | None]
 class ConnectionPool:
     """Keep-alive connections of one event loop, with a list of idle connections per origin.
 
-    httpcore's own pool polls the socket of each connection whenever a request begins or ends. With thirty calls in
-    flight, this polling takes half of the time of a call. The connections themselves are objects of httpcore.
+    httpcore's own pool polls all sockets whenever a request begins or ends. With thirty calls in flight, the polls take
+    half of the time of a call. The connections are objects of httpcore.
 
     Args:
         trust: TLS context for https.
@@ -136,11 +136,9 @@ class ConnectionPool:
         self._free: defaultdict[_Origin, list[httpcore.AsyncHTTPConnection]] = defaultdict(list)
 
     async def send(self, request: httpcore.Request) -> tuple[httpcore.Response, Callable[[], Awaitable[None]]]:
-        """Return the response and a function that releases its connection.
+        """Return the response, and a function that releases the connection. Raises the exceptions of httpcore.
 
         Call the function after the stream is closed.
-
-        Raises the exceptions of httpcore.
         """
         await self._slots.acquire()
         try:
@@ -170,7 +168,7 @@ class ConnectionPool:
 
 
 async def _first_usable(free: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
-    """Return the most recently used connection, which the API has probably not closed. Remove closed connections."""
+    """Return the most recently used connection. Remove closed connections."""
     while free:
         connection = free.pop()
         if not connection.has_expired():

@@ -83,8 +83,8 @@ class HttpApp:
     Args:
         server: handles the requests.
         path: the MCP endpoint; "/" if the application is mounted at the endpoint itself.
-        allowed_hosts: permitted host names of requests, without port. `*` permits all hosts, and None only this
-            machine.
+        allowed_hosts: permitted host names of requests, without port. `*` permits all hosts. None permits this
+            machine, and the host of the resource in `auth`.
         allowed_origins: origins of web pages that may call (`https://example.com`). Origins on this machine are always
             permitted.
         session_idle: seconds after which an unused session ends.

@@ -111,7 +111,7 @@ class EventStreamAnswer:
 
     @property
     def only_message(self) -> bytes | None:
-        """Return the only message of a finished stream without follower, to send as plain JSON. Otherwise, return None."""
+        """Return the only message of a finished stream without follower, to send as JSON. Otherwise, return None."""
         alone = self.closed and self._count == 1 and not self.detached and not self._followers
         return self._events[0][1] if alone else None
 
