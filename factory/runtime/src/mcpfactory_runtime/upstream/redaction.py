@@ -14,7 +14,7 @@ REDACTED: Final = "[redacted]"
 
 
 class Redaction:
-    """Removal of secrets from texts; finds secrets in unchanged, URL-encoded and JSON-escaped form.
+    """Removal of secrets from texts, in unchanged, URL-encoded and JSON-escaped form.
 
     Args:
         secrets: values to remove, longest first.
@@ -27,7 +27,7 @@ class Redaction:
         self._raw = [secret.encode() for secret in secrets]
 
     def content(self, content: bytes) -> bytes:
-        """Return a body without secrets in unchanged form; `text` and `result` remove the other forms."""
+        """Return a body without unchanged secrets. Later, `text` and `result` remove other forms of the secrets."""
         for secret in self._raw:
             content = content.replace(secret, REDACTED.encode())
         return content
@@ -48,7 +48,7 @@ class Redaction:
             {**block, "text": self.text(block["text"])} if block.get("type") == "text" else block
             for block in result.content
         ]
-        if content == result.content:  # nothing was redacted, not even in the text form of the structured content
+        if content == result.content:  # the content includes the structured content as text, so nothing was redacted
             return result
         structured, meta = self._value(result.structured), self._value(result.meta)
         return ToolResult(content, structured=structured, is_error=result.is_error, meta=meta)
@@ -63,12 +63,12 @@ class Redaction:
         return value
 
 
-_MOST_SEEN: Final = 256  # maximum number of remembered secrets; a new secret replaces the oldest
+_MOST_SEEN: Final = 256  # maximum number of remembered secrets; the oldest secret is dropped first
 _seen: dict[str, None] = {}
 
 
 def remember_secrets(secrets: Sequence[str]) -> None:
-    """Remember the secrets of API calls, to redact text that is not linked to a call."""
+    """Remember the secrets of API calls, to redact text that does not belong to a call."""
     for secret in secrets:
         _seen.pop(secret, None)
         _seen[secret] = None
@@ -83,12 +83,12 @@ def known_secrets_redaction() -> Redaction:
 
 @lru_cache(maxsize=32)
 def _all_forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the forms of all secrets, longest first, so that no part of a longer form remains."""
+    """Return the forms of all secrets, longest first. No part of a longer form may remain."""
     return tuple(sorted({form for secret in secrets for form in secret_forms(secret)}, key=len, reverse=True))
 
 
 def secret_forms(secret: str) -> set[str]:
-    """Return the forms of a secret: unchanged, escaped in JSON (PHP also escapes slashes), and URL-encoded."""
+    """Return the forms of a secret: unchanged, escaped in JSON, and URL-encoded. PHP also escapes slashes in JSON."""
     escaped = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     encoded = (
         quote(secret, errors="replace"),

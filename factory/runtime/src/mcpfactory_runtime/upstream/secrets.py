@@ -1,9 +1,7 @@
 """Secrets and settings of calls to an API, from environment variables and files.
 
-Messages never contain secret values.
-
-`MCPF_<SERVER>_BASE_URL` applies to this server only. `MCPFACTORY_BASE_URL` applies to every server that has this
-variable in its environment.
+Messages never contain secret values. `MCPF_<SERVER>_BASE_URL` applies to one server. `MCPFACTORY_BASE_URL` applies to
+all servers that have this variable in their environment.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ _LONGEST: Final = 64 * 1024  # maximum bytes of a file with a credential
 
 
 def read_secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
-    """Return the unchanged value of a variable or of the file at `<variable>_FILE`, or None if neither is set.
+    """Return the unchanged value of a variable, or of the file at `<variable>_FILE`. If neither is set, return None.
 
-    The variable takes precedence over the file. The file is read on each call, so that a rotated secret is used at
+    The variable takes precedence over the file. The file is read on each call, so that a rotated secret applies at
     once.
 
     Raises:
@@ -50,13 +48,13 @@ def is_variable_set(variable: str, environ: Mapping[str, str]) -> bool:
     """Return True if the variable or its file has a value that is not blank.
 
     Raises:
-        ToolError: a file or value cannot be used.
+        ToolError: the file cannot be read.
     """
     return bool((read_secret_text(variable, environ) or "").strip())
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
-    """Return the value without surrounding whitespace, or "" if no value is set.
+    """Return the value without surrounding whitespace. If no value is set, return "".
 
     Raises:
         ToolError: the value cannot be read, or contains a control character.
@@ -73,16 +71,16 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
 SHARED: Final = "MCPFACTORY"
 
 SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
-"""Settings that each server can override, as suffixes of their variable names."""
+"""Settings that each server can override. The variables' names end with these words."""
 
 
 def server_url_setting(server: str) -> str:
-    """Return the name of the setting for the address of a server other than the root: `UPLOADS_BASE_URL`."""
+    """Return the name of the setting for the address of a server, such as `UPLOADS_BASE_URL`."""
     return f"{server.upper().replace('-', '_')}_BASE_URL"
 
 
 def server_override_variables(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
-    """Return variables that redirect the servers of an API, except the root, to paths below one URL.
+    """Return variables that redirect the servers of an API to paths below one URL. The root is not redirected.
 
     Args:
         prefix: prefix of the server's variables.
@@ -97,7 +95,7 @@ class Settings:
 
     Args:
         environ: the environment with the variables.
-        prefix: prefix of the server's variables; "" for a server that has only the shared variables.
+        prefix: prefix of the server's variables. "" means that only the shared variables apply.
     """
 
     def __init__(self, environ: Mapping[str, str], prefix: str = "") -> None:
@@ -105,18 +103,18 @@ class Settings:
         self._prefixes = (prefix, SHARED) if prefix else (SHARED,)
 
     def value(self, name: str) -> str:
-        """Return the value of one of `SETTINGS`, or "" if no variable is set."""
+        """Return the value of one of `SETTINGS`, or "" if unset."""
         return self._environ.get(self.set_by(name), "")
 
     def set_by(self, name: str) -> str:
-        """Return the variable that sets the value. If no variable sets it, return the server's own variable."""
+        """Return the variable that sets a value. If no variable is set, return the server's own variable."""
         names = [f"{prefix}_{name}" for prefix in self._prefixes]
         return next((one for one in names if self._environ.get(one)), names[0])
 
     def own(self, name: str) -> str:
-        """Return the value of a setting that has no shared variable, such as a server's address; "" if unset."""
+        """Return the value of a setting without a shared variable, such as a server's address. If unset, return ""."""
         return self._environ.get(self.variable(name), "")
 
     def variable(self, name: str) -> str:
-        """Return the server's own variable for a setting, for hints."""
+        """Return the server's own variable for a setting."""
         return f"{self._prefixes[0]}_{name}"

@@ -1,6 +1,6 @@
 """Truncation of JSON results, and selection of their parts with JMESPath.
 
-Members of an object share the space equally: small values stay complete, and large values are cut. Therefore a
+Members of an object share the space equally. Small values stay complete, and only large values are cut, so that a
 truncated result keeps its outline.
 """
 
@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
-_LEAST: Final = 24  # minimum characters of a shortened member; a member with less room is removed
+_LEAST: Final = 24  # minimum characters of a shortened member; a shorter member is removed
 
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Record of a truncation at `place` ("" is the root): `kept` of `total` items, members or characters remain."""
+    """Record of a truncation. Of `total` items, members or characters at `place`, `kept` remain. "" is the root."""
 
     place: str
     kept: int
@@ -60,7 +60,7 @@ def _text(value: str, room: int, place: str, cuts: list[Truncation]) -> str:
     if size <= room:
         return value
     kept = max(0, (room - 3) * len(value) // size)
-    # The beginning may contain more escaped characters than the average.
+    # The beginning may contain more escaped characters than the rest.
     while kept and len(dump_json(value[:kept])) > room - 1:
         kept = kept * 3 // 4
     cuts.append(Truncation(place, kept, len(value), "characters"))
@@ -108,23 +108,19 @@ _LONGEST: Final = 1_000  # maximum characters of an expression
 
 
 def check_jmespath(expression: Any) -> None:
-    """Check an expression, so that an invalid expression is refused before a request is sent.
-
-    Raises:
-        ToolError: the expression is invalid.
-    """
+    """Check an expression before a request is sent. If the expression is invalid, raise ToolError."""
     _compiled(expression)
 
 
 def select(expression: str, value: Any) -> Any:
-    """Return the part of a JSON value that the expression selects, or None if it selects nothing.
+    """Return the part of a JSON value that an expression selects, or None if it selects nothing.
 
     Raises:
         ToolError: the expression cannot be used on this value.
     """
     try:
         return _compiled(expression).search(value)
-    # JMESPathError is a ValueError.
+    # A JMESPathError is a ValueError.
     except (ArithmeticError, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise ToolError(
             f"The API answered, but the expression {expression!r} cannot be applied to the answer: {error}"
