@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
     module = _WHERE.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - only for the first use of a name
+    from importlib import import_module  # noqa: PLC0415 - needed only for the first use of a name
 
     value = getattr(import_module(f"{__name__}.{module}"), name)
     globals()[name] = value

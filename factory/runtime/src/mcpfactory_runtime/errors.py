@@ -8,7 +8,7 @@ from typing import ClassVar
 
 
 class Exit(IntEnum):
-    """Exit codes of `mcpfactory`. Documented in docs/reference/exit-codes.md."""
+    """Exit codes of `mcpfactory` (docs/reference/exit-codes.md)."""
 
     OK = 0  # success
     NEGATIVE = 1  # negative result: a stage failed, a check failed, a tool returned an error
@@ -33,7 +33,7 @@ class McpfactoryError(Exception):
 
 
 def find_os_error(error: BaseException) -> OSError | None:
-    """Return the OSError that caused an error, or None. Of several connection attempts, use the first."""
+    """Return the OSError that caused an error, or None."""
     import ssl  # noqa: PLC0415 - a slow import
 
     inner: BaseException | None = error

@@ -51,23 +51,14 @@ def issuer_metadata_url(issuer: str) -> str:
 
 
 def resource_metadata_paths(resource: str, endpoint: str) -> frozenset[str]:
-    """Return the paths where the server offers its metadata: the well-known path, alone or with an endpoint's path."""
+    """Return the paths of the server's metadata: the well-known path, alone or with the path of an endpoint."""
     return frozenset({WELL_KNOWN, WELL_KNOWN + endpoint.rstrip("/"), WELL_KNOWN + urlsplit(resource).path.rstrip("/")})
 
 
 def document(
     resource: str, issuers: Sequence[str], scopes: Sequence[str], name: str, documentation: str | None
 ) -> dict[str, Any]:
-    """Return the metadata of a protected resource.
-
-    Args:
-        resource: canonical URL of the resource.
-        issuers: authorization servers, at least one.
-        scopes: scopes that clients may request. The metadata omits `offline_access`, because that scope does not
-            concern the resource.
-        name: name of the server for users.
-        documentation: URL of a page for developers.
-    """
+    """Return the metadata of a protected resource, without the scope `offline_access`."""
     metadata: dict[str, Any] = {
         "resource": resource,
         "authorization_servers": list(issuers),
@@ -92,7 +83,7 @@ _RATE: Final = re.compile(r"[1-9][0-9]{0,8}/[smh]|off")
 
 
 class AuthorizationError(ValueError):
-    """Error for an incomplete or contradictory configuration."""
+    """The configuration is incomplete or contradictory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -198,11 +189,11 @@ class Authorization:
         """Return the authorization from the variables MCPFACTORY_AUTH_*, or None if no such variable is set.
 
         MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL must be set together.
-        MCPFACTORY_AUTH_SCOPES (required scopes) and MCPFACTORY_AUTH_AUDIENCE are separated by spaces.
-        The value of MCPFACTORY_AUTH_FAILURES is a rate.
+        MCPFACTORY_AUTH_SCOPES contains the required scopes. Spaces separate several scopes, and the audiences in
+        MCPFACTORY_AUTH_AUDIENCE. MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
-            AuthorizationError: a variable is missing, unknown or invalid. The server must not start without protection.
+            AuthorizationError: a variable is missing, unknown or invalid.
         """
         given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
         if not given:

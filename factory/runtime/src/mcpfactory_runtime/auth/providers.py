@@ -1,7 +1,7 @@
 """Common authorization servers: the URLs of their keys, and checks of opaque tokens.
 
 Each function returns an `Authorization`, and `options` set the other fields. The result for an opaque token is cached
-for one minute, under the token's hash. A token that was issued to another application is refused.
+for one minute. A token that was issued to another application is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def auth0(domain: str, resource: str, **options: Any) -> Authorization:
 
 
 def okta(domain: str, resource: str, *, server: str = "default", **options: Any) -> Authorization:
-    """Return the access rules for a custom authorization server of Okta. `server` is the ID of the server.
+    """Return the access rules for a custom authorization server of Okta. `server` is the ID of that server.
 
     The org authorization server of Okta issues tokens only for Okta itself.
     """
@@ -65,7 +65,7 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
     `client_id` is the ID of this server's application.
 
     Raises:
-        AuthorizationError: `tenant` stands for all tenants. Any account could then call the server.
+        AuthorizationError: `tenant` stands for all tenants, which would permit any account.
     """
     if tenant in _MANY_TENANTS:
         raise AuthorizationError(
@@ -108,10 +108,10 @@ def github(
     issuer: str = "https://github.com/login/oauth",
     **options: Any,
 ) -> Authorization:
-    """Return the access rules for GitHub.
+    """Return the access rules for GitHub. The credentials belong to the OAuth App or GitHub App of this server.
 
-    The credentials belong to the OAuth App or GitHub App of this server. In the principal, `subject` is the user's ID
-    and `claims["login"]` is the user name. For an Enterprise Server, set `api_url` and `issuer`.
+    In the principal, `subject` is the user's ID and `claims["login"]` is the user name. For an Enterprise Server, set
+    `api_url` and `issuer`.
     """
     headers = {**_basic(client_id, client_secret), "Content-Type": "application/json"}
     url = f"{api_url.rstrip('/')}/applications/{quote(client_id, '')}/token"
@@ -208,18 +208,17 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return a digest of a secret. The time to look up a digest reveals nothing about the secret."""
+    """Return a digest of a secret, because the time of a lookup could reveal a secret itself."""
     return sha256(text.encode()).hexdigest()
 
 
 def _basic(client_id: str, client_secret: str) -> dict[str, str]:
-    """Return the header for client authentication (RFC 6749 §2.3.1)."""
     pair = f"{quote(client_id, '')}:{quote(client_secret, '')}"
     return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
 
 def _cached(check: _Check) -> _Check:
-    """Return a function that caches the results of `check` for one minute, under hashes of the tokens."""
+    """Return a function that caches the results of `check`, under hashes of the tokens."""
     kept: OrderedDict[str, tuple[float, Claims | None]] = OrderedDict()
 
     async def verify(token: str) -> Claims | None:
@@ -237,7 +236,7 @@ def _cached(check: _Check) -> _Check:
 
 
 async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
-    """Return the status and the JSON object of a response; {} if the body is not an object. Raises OSError."""
+    """Return the status and the JSON object of a response, or {} for another body. Raises OSError."""
     import httpx  # noqa: PLC0415 - loaded at the first check
 
     from mcpfactory_runtime.protocol.decoding import aiter_decoded  # noqa: PLC0415 - likewise

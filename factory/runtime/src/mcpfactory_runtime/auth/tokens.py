@@ -1,8 +1,7 @@
-"""Authentication of a request from the token, the claims and the scopes.
+"""Authentication of a request from the token, the claims and the scopes, without I/O.
 
-RFC 6750; RFC 9728 §5.1; RFC 9068 §4; basic/authorization, Token Handling.
-
-The module does no I/O. Unverified data only selects the keys for the verification.
+The specifications are RFC 6750, RFC 9728 §5.1, RFC 9068 §4, and basic/authorization, Token Handling. Unverified data
+only selects the keys for the verification.
 """
 
 from __future__ import annotations
@@ -26,9 +25,7 @@ _SCOPE: Final = re.compile(r"[!#-\[\]-~]+")  # RFC 6749 §3.3
 def merge_scopes(*groups: Iterable[str]) -> tuple[str, ...]:
     """Return the scopes of all groups without duplicates, in order of first occurrence.
 
-    Raises:
-        TypeError: a group is one string.
-        ValueError: a scope is invalid.
+    Raises TypeError for a group that is one string, and ValueError for an invalid scope.
     """
     words: dict[str, None] = {}
     for group in groups:
@@ -101,11 +98,9 @@ _BEARER_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # syntax "b64token"
 class BearerChallenge:
     """Refusal of a request: the status and the value of `WWW-Authenticate`.
 
-    Attributes:
-        status: 400 for a malformed header, 401 for a missing or invalid token, 403 for missing scopes.
-        error: error code of RFC 6750 §3.1; None if no token was sent.
-        description: text for developers, in printable ASCII without quotes.
-        scopes: all scopes that the request needs.
+    The status is 400 for a malformed header, 401 for a missing or invalid token, and 403 for missing scopes. `error` is
+    an error code of RFC 6750 §3.1, or None if no token was sent. `description` is for developers, in printable ASCII
+    without quotes. `scopes` are all scopes that the request needs.
     """
 
     status: int
@@ -125,11 +120,9 @@ class BearerChallenge:
 
 
 def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | BearerChallenge:
-    """Return the token of an `Authorization` header, or the challenge to send.
+    """Return the token of an `Authorization` header, or the challenge to send with `scopes`.
 
-    Args:
-        header: value of the header, or None. Repeated headers are joined by commas, which makes the value malformed.
-        scopes: scopes for the challenge.
+    Repeated headers are joined by commas, which makes the value malformed.
     """
     if header is None:
         return BearerChallenge(401, scopes=scopes)
@@ -183,13 +176,7 @@ class Principal(str):
 
 @dataclass(frozen=True, slots=True)
 class TokenHeader:
-    """Unverified data of a token.
-
-    Attributes:
-        algorithm: `alg`.
-        key_id: `kid`, or None.
-        issuer: `iss` of the payload.
-    """
+    """Unverified data of a token. `issuer` is the claim `iss`."""
 
     algorithm: str
     key_id: str | None
@@ -200,11 +187,8 @@ class TokenHeader:
 class ClaimRules:
     """Rules for claims.
 
-    Attributes:
-        issuers: accepted issuers.
-        audiences: accepted audiences, which are names of this server.
-        leeway: allowed clock difference in seconds.
-        implies: scope → scopes that it implies.
+    `audiences` are names of this server. `leeway` is the allowed clock difference in seconds. `implies` maps a scope to
+    the scopes that it implies.
     """
 
     issuers: tuple[str, ...]
@@ -243,14 +227,10 @@ def read_claims(payload: bytes) -> Json:
 
 
 def check_claims(claims: Json, rules: ClaimRules, now: float, *, signed: bool = True) -> Principal:
-    """Return the caller from the claims of a token, or raise TokenError.
+    """Return the caller from the claims of a token, or raise TokenError. `now` is in seconds since the epoch.
 
-    Args:
-        claims: claims of the token.
-        rules: rules for the claims.
-        now: seconds since the epoch.
-        signed: True for a JWT, which must have an issuer and an expiry. An opaque token may have `active` instead
-            (RFC 7662 §2.2).
+    A `signed` token, which is a JWT, must have an issuer and an expiry. An opaque token may have `active` instead
+    (RFC 7662 §2.2).
     """
     if not signed and claims.get("active", True) is not True:
         raise TokenError("inactive")

@@ -20,13 +20,13 @@ class Receiver(Protocol):
         """Handle a received JSON value. Text that is not JSON arrives as a string."""
 
     def failed(self, request_id: Any, error: Exception) -> None:
-        """Handle the failure of one request. No response to this request will arrive."""
+        """Handle the failure of one request, which will get no response."""
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
         """Stop the timeout of a request while the user logs in. If `delayed` is False, restart the timeout."""
 
     def lost(self, error: Exception) -> None:
-        """Handle the end of the connection. No more messages will arrive."""
+        """Handle the end of the connection."""
 
 
 class ClientChannel(ABC):
@@ -52,7 +52,7 @@ class ClientChannel(ABC):
         """Close the connection, and end its tasks and processes."""
 
     def forget(self, request_id: Any) -> bool:
-        """Forget a request that the caller abandoned. Return False if the caller must still notify the server."""
+        """Forget an abandoned request. Return False if the caller must still notify the server."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
@@ -66,7 +66,7 @@ class ClientChannel(ABC):
 
 
 async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancel tasks and wait a few seconds for their end. Abandon tasks that ignore the cancellation."""
+    """Cancel tasks, and wait a few seconds for their end."""
     left = list(tasks)
     for task in left:
         task.cancel()
@@ -74,7 +74,7 @@ async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
         ended, _ = await asyncio.wait(left, timeout=_ENDING)
         for task in ended:
             if not task.cancelled():
-                task.exception()  # mark the exception as retrieved; the caller has already received it
+                task.exception()  # mark the exception as retrieved
 
 
 class ConnectionLostError(Exception):

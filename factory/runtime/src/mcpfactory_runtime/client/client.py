@@ -139,11 +139,10 @@ class Client:
         start_new_session: bool = False,
         **options: Any,
     ) -> Client:
-        """Return a client for a server in a child process.
+        """Return a client for a server in a child process. `options` are arguments of `Client`.
 
-        `env` is the server's environment. `inherit` adds the environment variables of this process. With
-        `start_new_session` (setsid), Ctrl-C in our terminal does not interrupt the server. `options` are arguments of
-        `Client`.
+        `env` adds variables to the server's environment. `inherit` adds the variables of this process. With
+        `start_new_session` (setsid), Ctrl-C in our terminal does not interrupt the server.
         """
         return cls(StdioChannel(command, env, cwd, inherit=inherit, start_new_session=start_new_session), **options)
 
@@ -156,7 +155,7 @@ class Client:
         Args:
             url: URL of the MCP endpoint.
             headers: headers for each request, such as Authorization.
-            oauth: token provider. With a token provider, calls may also raise OAuthError.
+            oauth: token provider, because of which calls may also raise OAuthError.
             **options: arguments of `Client`.
         """
         from mcpfactory_runtime.client.http import HttpChannel  # noqa: PLC0415 - the HTTP library is loaded on demand
@@ -181,7 +180,7 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connection. If the client started the server's process, end the process."""
+        """Close the connection, and end the server's process if the client started the process."""
         await self._session.aclose()
 
     @property
@@ -191,17 +190,17 @@ class Client:
 
     @property
     def transcript(self) -> Transcript:
-        """Return the sent and received messages so far."""
+        """Return the messages so far."""
         return self._session.transcript
 
     @property
     def lost(self) -> Exception | None:
-        """Return the error that ended the connection, or None while it is open; a ProtocolError after `aclose`."""
+        """Return the error that ended the connection, or None while the connection is open."""
         return self._session.ended
 
     @property
     def stderr(self) -> str:
-        """Return the end of the stderr output of the server's process."""
+        """Return the end of the server's stderr output."""
         return self._session.channel.diagnostics
 
     @property
@@ -222,7 +221,7 @@ class Client:
             await self._initialize_or_discover()
 
     async def _probe(self) -> bool:
-        """Return True after a successful `server/discover`. Return False if the server needs `initialize`."""
+        """Send `server/discover`. Return False if the server needs `initialize`."""
         try:
             await self._discover(LATEST.name, timeout=self._probe_timeout)
         except McpError as error:
@@ -321,8 +320,8 @@ class Client:
 
         Args:
             method: name of the method.
-            params: params of the request. The client adds metadata of the lifecycle and the trace to their `_meta`.
-            timeout: seconds; -1 is the client's timeout; None waits forever.
+            params: params of the request. The client adds `_meta` of the lifecycle and the trace.
+            timeout: maximum seconds for the response. The value -1 means the client's timeout, and None means no limit.
             progress: receives the params of progress notifications for this request.
             cancellable: True to notify the server if the caller abandons the request.
         """
@@ -373,7 +372,7 @@ class Client:
         await self._session.notify(method, params)
 
     async def send_raw(self, data: bytes) -> None:
-        """Send bytes as a message. The transcript shows the responses."""
+        """Send bytes as a message."""
         self.transcript.sent(data.decode("utf-8", "replace"))
         await self.channel.send_raw(data)
 
@@ -382,10 +381,7 @@ class Client:
         await self.request("server/discover" if self.modern else "ping")
 
     async def set_log_level(self, level: str) -> None:
-        """Request log messages of this level and above.
-
-        In the per-request lifecycle, each later request contains the level.
-        """
+        """Request log messages of this level and above."""
         self.log_level = level
         if not self.modern:
             await self.request("logging/setLevel", {"level": level})
@@ -395,8 +391,8 @@ class Client:
     async def list_tools(self, *, keep_invalid: bool = False) -> list[Json]:
         """Return the tools of all pages.
 
-        In the per-request lifecycle over HTTP, a tool with an invalid `x-mcp-header` is omitted (Custom Headers). If
-        `keep_invalid` is True, the list contains such tools.
+        In the per-request lifecycle over HTTP, the list omits tools with an invalid `x-mcp-header` (Custom Headers),
+        unless `keep_invalid` is True.
         """
         tools = await self._pages("tools/list", "tools")
         if self.channel.http and self.revision.method_header and not keep_invalid:
@@ -428,11 +424,7 @@ class Client:
     async def call_tool_as(self, kind: type[T], name: str, arguments: Json | None = None, **options: Any) -> T:
         """Call a tool and return its result as a `kind`, such as a pydantic model, a dataclass or `list[str]`.
 
-        Args:
-            kind: a type that pydantic supports.
-            name: name of the tool.
-            arguments: arguments of the call.
-            options: options of `call_tool`.
+        `options` are arguments of `call_tool`.
 
         Raises:
             ResultError: the tool failed, or the result has another type.
@@ -523,7 +515,6 @@ class Client:
         return await self._handlers.answer(method, params)
 
     async def _input_response(self, key: str, wanted: Any) -> Json:
-        """Return the answer to one of `inputRequests` (per-request lifecycle)."""
         if not isinstance(wanted, dict) or not isinstance(wanted.get("method"), str):
             raise ProtocolError(f"the input request {key!r} has no method")
         try:

@@ -1,6 +1,6 @@
-"""Client channels over HTTP: Streamable HTTP, and the HTTP+SSE transport of the oldest revision (basic/transports).
+"""Client channels over HTTP: Streamable HTTP and HTTP+SSE (basic/transports).
 
-The module imports the HTTP library, so other modules import this module on demand.
+Other modules import this module on demand, because it imports the HTTP library.
 """
 
 from __future__ import annotations
@@ -57,8 +57,6 @@ _KEPT_HEADERS: Final = frozenset(
 
 
 class _Http(ClientChannel):
-    """Base of both HTTP transports: HTTP client, authorization and background tasks."""
-
     http = True
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None) -> None:
@@ -70,7 +68,6 @@ class _Http(ClientChannel):
         self._tasks: dict[Any, asyncio.Task[None]] = {}
 
     async def open(self, receiver: Receiver) -> None:
-        """Create the HTTP client, without connecting."""
         if not host_port_of(self.url):
             raise ConnectionLostError(f"{self.url!r} is not an http or https URL")
         self._receiver = receiver
@@ -84,7 +81,7 @@ class _Http(ClientChannel):
             await self._client.aclose()
 
     async def exchange(self, method: str, content: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
-        """Send an HTTP request for checks of the transport. The channel adds no headers to `headers`."""
+        """Send an HTTP request without additional headers, for checks of the transport."""
         try:
             async with self._http.stream(method, self.url, content=content, headers=dict(headers)) as response:
                 answer = await _read(response)
@@ -111,7 +108,7 @@ class _Http(ClientChannel):
         content: bytes | None = None,
         request_id: Any = None,
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with our token. If the server refuses it, renew the token and retry. Raises OAuthError."""
+        """Send a request with our token. If the server refuses the token, get a new token and retry."""
         logins = 0
         while True:
             token = self.oauth.token(self.url) if self.oauth else ""
@@ -134,7 +131,7 @@ class _Http(ClientChannel):
     async def _follow_redirects(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, token: str
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request. Follow redirects that keep the origin and the method."""
+        """Send a request, and follow redirects that keep the origin and the method."""
         redirects = RedirectTracker()
         while True:
             presented = {"Authorization": f"Bearer {token}"} if token else {}
@@ -146,10 +143,7 @@ class _Http(ClientChannel):
             url = found.url
 
     async def _send_post(self, url: str, headers: Mapping[str, str], content: bytes) -> tuple[bytes, httpx.Response]:
-        """POST a message that gets no response of its own. Return the body and the HTTP response.
-
-        Raises ConnectionLostError or OAuthError.
-        """
+        """POST a message that gets no response of its own. Return the body and the HTTP response."""
         try:
             # No timeout with OAuth, because the user may have to log in.
             async with asyncio.timeout(None if self.oauth else _ACCEPT_TIMEOUT):
@@ -163,12 +157,11 @@ class _Http(ClientChannel):
             raise self._unreachable(error) from None
 
     async def _fetch(self, request: Fetch) -> HttpAnswer:
-        """Send a request to an authorization server, or a request for metadata."""
         try:
             async with asyncio.timeout(FETCH_TIME):
                 *places, last = await self._permitted_urls(request.url)
                 for place in places:
-                    # The request was not sent, so try the next address.
+                    # the request was not sent, so try the next address
                     with suppress(httpx.ConnectError, httpx.ConnectTimeout):
                         return await self._fetch_at(place, request)
                 return await self._fetch_at(last, request)
@@ -176,7 +169,7 @@ class _Http(ClientChannel):
             raise self._unreachable(error, request.url) from None
 
     async def _fetch_at(self, place: str, request: Fetch) -> HttpAnswer:
-        """Send a request to an IP address. The headers and TLS use the host name in the request's URL."""
+        """Send a request to an IP address. `Host` and TLS use the host name of the request's URL."""
         parts = urlsplit(request.url)
         too_large = OAuthError("bad_response", f"{request.url} returned more than {FETCH_SIZE} bytes")
         async with self._http.stream(
@@ -190,10 +183,10 @@ class _Http(ClientChannel):
         return HttpAnswer(response.status_code, dict(response.headers.items()), content)
 
     async def _permitted_urls(self, url: str) -> list[str]:
-        """Return one URL for each permitted IP address of the host, with the address instead of the host name.
+        """Return the URL with each permitted IP address instead of the host name, or raise OAuthError.
 
         Permitted are public addresses and the hosts in `OAuth.private_hosts`. A server on this machine or a private
-        network may refer to all addresses. If no address is permitted, raise OAuthError.
+        network may refer to all addresses.
         """
         try:
             parts = urlsplit(url)
@@ -246,7 +239,7 @@ async def _addresses(url: str) -> list[str]:
 
 
 class HttpChannel(_Http):
-    """Streamable HTTP. Each message is a POST request, and each response is JSON or an event stream."""
+    """Streamable HTTP, in which each message is a POST request, and each response is JSON or an event stream."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None) -> None:
         super().__init__(url, headers, oauth)
@@ -254,7 +247,7 @@ class HttpChannel(_Http):
         self._modern: set[Any] = set()
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message. For a notification, wait until the server has accepted the message."""
+        """POST a message, and wait until the server has accepted a notification."""
         if isinstance(message, dict) and "method" in message and "id" in message:
             if headers.get("MCP-Protocol-Version") in MODERN:
                 self._modern.add(message["id"])
@@ -267,7 +260,7 @@ class HttpChannel(_Http):
         await self._post(data, {})
 
     def forget(self, request_id: Any) -> bool:
-        """Close the request's stream. In the per-request lifecycle, the server then cancels the request."""
+        """Close the request's stream, which cancels the request in the per-request lifecycle."""
         task = self._tasks.get(request_id)
         if task is not None:
             task.cancel()
@@ -321,7 +314,7 @@ class HttpChannel(_Http):
         self._to.failed(request_id, ConnectionLostError("the server's stream ended without a response"))
 
     async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
-        """Pass the messages of a response to the receiver. Return the last event with an ID, if any."""
+        """Pass the messages of a response to the receiver. Return the last event with an ID."""
         note = _note(response)
         if response.headers.get("content-type", "").startswith("text/event-stream"):
             last: SseEvent | None = None
@@ -387,7 +380,7 @@ class HttpChannel(_Http):
 
 
 class SseChannel(_Http):
-    """HTTP+SSE of the oldest revision. The first event of a GET stream contains the URL for POST requests."""
+    """HTTP+SSE of the oldest revision, in which the first event of a GET stream contains the URL for POST requests."""
 
     _endpoint: str | None = None
 
@@ -449,7 +442,7 @@ class SseChannel(_Http):
 
 
 def _refused(response: httpx.Response, content: bytes) -> HttpError:
-    """Return the error for an HTTP response without a message. The text explains a redirect or invalid JSON."""
+    """Return the error for an HTTP response without a message."""
     asked, location = response.request, response.headers.get("location", "")
     redirect = redirect_of(asked.method, str(asked.url), response.status_code, location)
     text = content.decode("utf-8", "replace") if redirect is None else redirect.reason
@@ -458,7 +451,7 @@ def _refused(response: httpx.Response, content: bytes) -> HttpError:
 
 
 def _parse_error(content: bytes) -> str:
-    """Return the reason why a text is not valid JSON, or "" if the text is valid."""
+    """Return the reason why a text is not valid JSON."""
     try:
         decode(content)
     except McpError as error:
@@ -467,7 +460,7 @@ def _parse_error(content: bytes) -> str:
 
 
 def _ended_session(content: bytes) -> SessionEndedError | None:
-    """Return the error in a 404 response, if any (basic/transports, Session Management)."""
+    """Return the error in a 404 response, which ends the session (basic/transports, Session Management)."""
     try:
         message = decode(content)
     except McpError:
@@ -479,7 +472,7 @@ def _ended_session(content: bytes) -> SessionEndedError | None:
 
 
 async def _read(response: httpx.Response, limit: int = DEFAULT_MAX_SIZE, too_large: Exception | None = None) -> bytes:
-    """Return the body. If the body exceeds `limit` bytes, raise `too_large`, or else an httpx.DecodingError."""
+    """Return the body. A larger body than `limit` bytes raises `too_large`, or an httpx.DecodingError."""
     content = bytearray()
     async for data in aiter_decoded(response):
         content += data
@@ -498,21 +491,20 @@ async def _events(response: httpx.Response) -> AsyncIterator[SseEvent]:
 
 
 def _note(response: httpx.Response) -> dict[str, Any]:
-    """Return the status and headers of a response for the transcript."""
     headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
     return {"status": response.status_code, "headers": headers}
 
 
 async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
-    """Return the body of a small document. The response must have the status 200. Redirects are not followed.
+    """Return the body of a small document, without following redirects.
 
     Args:
         url: URL of the document.
         limit: maximum size in bytes.
-        name: the URL with its host name, if `url` contains an IP address instead.
+        name: URL with the host name, if `url` contains an IP address instead.
 
     Raises:
-        OSError: the document is unavailable or too large.
+        OSError: the status is not 200, or the document is unavailable or too large.
     """
     headers, extensions = {"Accept": "application/json"}, {}
     if name:
@@ -531,11 +523,10 @@ async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
 
 
 async def fetch_public(url: str, *, limit: int = 1 << 16) -> bytes:
-    """Return a small document from an untrusted URL, like `fetch`. Only public addresses are permitted.
+    """Return a small document from an untrusted URL, like `fetch`, but only from public addresses in limited time.
 
     Raises:
         OSError: the document is unavailable or too large, or the address is private.
-        TimeoutError: the document did not arrive in time.
     """
     parts = urlsplit(url)
     async with asyncio.timeout(FETCH_TIME):

@@ -22,14 +22,7 @@ _PLAIN: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 def mcp_request_headers(
     message: Json, version: str, revision: Revision, parameters: Mapping[str, Mapping[Path, str]]
 ) -> dict[str, str]:
-    """Return the HTTP headers for a message.
-
-    Args:
-        message: request or notification.
-        version: name of the protocol revision.
-        revision: record with the known methods.
-        parameters: tool → path of an argument → header name. `header_parameters` returns the values for one tool.
-    """
+    """Return the HTTP headers for a message. `parameters` maps tool → path of an argument → header name."""
     method, params = message.get("method", ""), message.get("params") or {}
     headers = {"MCP-Protocol-Version": version, "Mcp-Method": str(method)}
     row = revision.rows["methods"].get(str(method), "")
@@ -74,7 +67,7 @@ _DIGITS: Final = 16  # maximum digits of `retry`; Python refuses to parse very l
 
 @dataclass(frozen=True, slots=True)
 class SseEvent:
-    """One event. `id` is the last event ID that was received. `retry` is in milliseconds, or None if missing."""
+    """One event. `id` is the last received event ID, and `retry` is in milliseconds."""
 
     data: str
     event: str = "message"
@@ -83,7 +76,7 @@ class SseEvent:
 
 
 class SseReader:
-    """Parser of an event stream. An event without data is also returned if it has an ID or `retry`."""
+    """Parser of an event stream. An event with an ID or `retry` may have no data."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []  # pieces of an incomplete line
@@ -139,7 +132,7 @@ class SseReader:
 
 
 TRACE_FIELDS: Final = ("traceparent", "tracestate", "baggage")
-"""Members of `_meta`. HTTP headers with the same names contain the same values (W3C Trace Context, W3C Baggage)."""
+"""Members of `_meta` that are also HTTP headers (W3C Trace Context, W3C Baggage)."""
 
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?")
 _LIST: Final = re.compile(r"[\t -~]*")
@@ -148,10 +141,9 @@ _LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}
 
 
 def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return the metadata of OpenTelemetry's current span and baggage for a request, or {} if there are none.
+    """Return the metadata of OpenTelemetry's current span and baggage for a request.
 
-    Args:
-        given: the existing `_meta`. If `given` has a `traceparent`, the current span is omitted.
+    If the existing `_meta` (`given`) has a `traceparent`, the current span is omitted.
     """
     if "opentelemetry.context" not in sys.modules:  # the program has not loaded OpenTelemetry, so there is no span
         return {}
@@ -168,8 +160,7 @@ def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, 
 def forwarded_trace_metadata(carrier: Mapping[str, Any]) -> dict[str, str]:
     """Return the trace metadata for a forwarded request. Without a current span, use the incoming request's trace.
 
-    Args:
-        carrier: `_meta` or HTTP headers of the incoming request. Malformed fields are ignored.
+    `carrier` is the `_meta` or the HTTP headers of the incoming request. Malformed fields are ignored.
     """
     if not carrier:
         return current_trace_metadata()

@@ -2,7 +2,7 @@
 
 Authorization starts when the MCP server refuses a request with 401, or with 403 for missing scopes. The client finds
 the authorization server and registers there. A login in a browser, or a refresh token, gives an access token.
-Registrations are stored per authorization server, and tokens per MCP server. No other server receives them.
+Registrations are stored per authorization server and tokens per MCP server, and other servers never receive them.
 """
 
 from __future__ import annotations
@@ -59,8 +59,6 @@ _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_e
 
 @dataclass(frozen=True, slots=True)
 class _ServerToken:
-    """A token for one MCP server. `requested` and `granted` are scopes."""
-
     access_token: str
     refresh_token: str
     expires_at: float | None
@@ -145,7 +143,7 @@ class OAuth:
             url: URL of the MCP server.
             status: status of the refusal.
             header: `WWW-Authenticate` of the refusal.
-            used: the refused token. If the store already has another token, nothing happens.
+            used: the refused token. If the store already has another token, no new token is requested.
             fetch: makes an HTTP request, without following redirects.
 
         Raises:
@@ -156,11 +154,7 @@ class OAuth:
                 await drive(self.steps(url, status, header), fetch, partial(self._show, url))
 
     def steps(self, url: str, status: int, header: str) -> Steps[None]:
-        """Yield the requests and the pages to visit for `renew`. At the end, store the token.
-
-        Raises:
-            OAuthError: the authorization server refuses, or its response is invalid.
-        """
+        """Yield the requests and the pages to visit for `renew`, and store the token. Raises OAuthError."""
         challenge = bearer_challenge(header)
         held = self._stored(url)
         if status == 403 and held is not None and set(challenge.scopes) <= set(held.granted):
@@ -175,7 +169,7 @@ class OAuth:
             try:
                 tokens = yield from refresh_token_grant(context, held.refresh_token)
             except OAuthError:
-                self._store.pop(_tokens_of(url), None)  # the tokens are invalid; continue with a login
+                self._store.pop(_tokens_of(url), None)  # the tokens are invalid, so log in
             else:
                 return self._keep(url, server, before, tokens, held.granted)
         scopes = _scopes(challenge, resource, server, before)
@@ -194,7 +188,7 @@ class OAuth:
         return self._keep(url, server, scopes, tokens, scopes)
 
     def _by_assertion(self, context: GrantContext, url: str) -> Steps[Tokens]:
-        """Exchange an assertion for a token. Only the authorization server `issuer` receives the assertion."""
+        """Exchange an assertion for a token. The assertion is sent only to the authorization server `issuer`."""
         assert self._assertion is not None
         if context.server.issuer != self._identity.issuer:
             raise OAuthError("issuer_mismatch", f"{url} uses {context.server.issuer}, not {self._identity.issuer}")
@@ -224,7 +218,7 @@ class OAuth:
     def _keep(
         self, url: str, server: AuthorizationServer, asked: tuple[str, ...], tokens: Tokens, granted: tuple[str, ...]
     ) -> None:
-        """Store tokens. If the response has no scopes, `granted` are the token's scopes (RFC 6749 §5.1)."""
+        """Store tokens. The scopes in the response take precedence over `granted` (RFC 6749 §5.1)."""
         expires_at = None if tokens.expires_in is None else self._clock() + tokens.expires_in
         had = granted if tokens.scopes is None else tokens.scopes
         grant = _ServerToken(tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had)
@@ -244,7 +238,7 @@ class OAuth:
 def _scopes(
     challenge: AuthChallenge, resource: _ProtectedResource | None, server: AuthorizationServer, before: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the scopes to request (Scope Selection Strategy, Step-Up Authorization Flow); () means the default."""
+    """Return the scopes to request (Scope Selection Strategy, Step-Up Authorization Flow)."""
     wanted = challenge.scopes or (resource.scopes if resource else None) or ()
     wanted = tuple(dict.fromkeys((*before, *wanted)))
     if wanted and "offline_access" in server.scopes and "offline_access" not in wanted:
@@ -265,7 +259,7 @@ def _tokens_of(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _ProtectedResource:
-    """A protected resource (RFC 9728). `scopes` is None if the document has no scopes. `issuers` is never empty."""
+    """A protected resource (RFC 9728). `scopes` is None if the document has no scopes."""
 
     identifier: str
     issuers: tuple[str, ...]
@@ -273,7 +267,7 @@ class _ProtectedResource:
 
 
 def _find_resource(url: str, challenge: AuthChallenge) -> Steps[_ProtectedResource | None]:
-    """Return the metadata of the MCP server at `url`, or None if the server has none. Raises OAuthError."""
+    """Return the metadata of the MCP server at `url`, or None if the server has no metadata."""
     named = challenge.parameters.get("resource_metadata")
     places = [check_metadata_url(named, url, "resource_metadata")] if named else list(_resource_places(url))
     for place in places:
@@ -288,13 +282,10 @@ def _find_resource(url: str, challenge: AuthChallenge) -> Steps[_ProtectedResour
 def _find_authorization_server(
     resource: _ProtectedResource | None, url: str, issuer: str = ""
 ) -> Steps[AuthorizationServer]:
-    """Return the metadata of the resource's authorization server. Raises OAuthError.
+    """Return the metadata of the resource's authorization server. `issuer` is preferred if the resource has several.
 
-    Args:
-        resource: metadata from `_find_resource`. None means the first revision with authorization, in which the
-            server's origin is the issuer. Without metadata, the endpoints are `/authorize`, `/token` and `/register`.
-        url: URL of the MCP server.
-        issuer: issuer to choose if the resource has several.
+    In the first revision with authorization, there is no resource (None), and the server's origin is the issuer. An
+    issuer without metadata has the endpoints `/authorize`, `/token` and `/register`.
     """
     issuers = resource.issuers if resource else (origin(url),)
     chosen = issuer if issuer in issuers else issuers[0]
@@ -341,7 +332,7 @@ def _resource(data: Json, url: str) -> _ProtectedResource:
 
 
 def _covers(identifier: str, url: str) -> bool:
-    """Return True if the identifier is the URL or one of its parents. `https://host` covers all paths of a host."""
+    """Return True if the identifier is the URL or one of its parents."""
     try:
         above, here = urlsplit(identifier), urlsplit(url)
         same = (above.scheme, above.hostname, above.port) == (here.scheme, here.hostname, here.port)

@@ -22,9 +22,8 @@ T = TypeVar("T")
 def typed_result(result: Json, kind: type[T]) -> T:
     """Return a tool's result as a `kind`, such as a pydantic model, a dataclass or `list[str]`.
 
-    The value is the structured content. Servers wrap other values than objects as `{"result": …}`. If only the wrapped
-    value matches `kind`, return the wrapped value. Without structured content, the result must have exactly one text,
-    which is parsed as JSON if possible.
+    The value is the structured content, or its only member `result`, because servers wrap other values than objects.
+    Without structured content, the result must have exactly one text, which is parsed as JSON if possible.
 
     Raises:
         ResultError: the tool failed, or the result has another type.
@@ -68,7 +67,7 @@ _CHANGED: Final = {
 
 
 class ResultCache:
-    """Cache of results for one client. Use a cache only in the event loop. `clock` returns seconds."""
+    """Cache of results for one client. Use a cache only in the event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -80,7 +79,7 @@ class ResultCache:
         return copy.deepcopy(kept[1]) if kept is not None and self._clock() < kept[0] else None
 
     def keep(self, method: str, params: Json | None, result: Json) -> None:
-        """Store a result. The result's `ttlMs` is the lifetime."""
+        """Store a result for the time in `ttlMs`."""
         lifetime = result.get("ttlMs")
         if not isinstance(lifetime, int | float) or not lifetime > 0 or result.get("resultType") != "complete":
             return

@@ -31,7 +31,7 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
-    """One message. `message` is JSON data, or text that is not JSON. For an HTTP response without a body, it is None.
+    """One message. `message` is JSON data, text that is not JSON, or None for an HTTP response without a body.
 
     For a message received over HTTP, `http` has the `status` and the `headers` of the response. Request headers may
     contain credentials, so they are never stored.
@@ -145,10 +145,10 @@ class ClientSession:
         Args:
             request_id: ID from `next_id`.
             method: name of the method.
-            params: params of the request; None omits the params.
-            timeout: seconds; None to wait forever.
+            params: params of the request. None omits the params.
+            timeout: maximum seconds for the response. None means no limit.
             progress: receives the params of the request's progress notifications.
-            cancel: True to notify the server if the request is abandoned.
+            cancel: True to notify the server if the caller abandons the request.
 
         Raises:
             McpError: the server returned an error.
@@ -172,7 +172,7 @@ class ClientSession:
             known = self.channel.forget(request_id)
             notify = cancel and not known and self._lost is None
             if isinstance(error, TimeoutError):
-                if notify:  # the cancellation is the next message after the timeout
+                if notify:  # send no other message between the timeout and the cancellation
                     with suppress(ConnectionLostError, HttpError):
                         await self._notify_cancelled(request_id)
                 raise TimeoutError(f"no response to {method} within {timeout:g} seconds") from None
@@ -188,7 +188,7 @@ class ClientSession:
 
     async def _exchange(self, message: Json, future: asyncio.Future[Json]) -> Json:
         await self.send(message)
-        # The response arrived before send() returned. Let the receiver handle earlier notifications first.
+        # The response arrived before send() returned, so let the receiver handle earlier notifications first.
         if future.done():
             await asyncio.sleep(0)
         return await future
@@ -297,7 +297,7 @@ async def _call(function: Callable[..., Any], *arguments: Any) -> None:
 def accept_defaults(params: Json) -> Json:
     """Accept an elicitation form with the default values of its fields, as a handler for `elicitation=`.
 
-    Fields without a default are omitted. Requests to open a URL are declined.
+    Fields without a default are omitted. A request to open a URL is declined.
     """
     properties = (params.get("requestedSchema") or {}).get("properties")
     if not isinstance(properties, dict):
@@ -338,7 +338,7 @@ class Handlers:
         return found
 
     async def answer(self, method: str, params: Json) -> Json:
-        """Return the result for a request. Without a handler for the method, raise McpError."""
+        """Return the result for a request, or raise McpError if the request has no handler."""
         handler = self._by_method.get(method)
         if handler is None:
             raise McpError(METHOD_NOT_FOUND, f"the client does not support {method}")
@@ -378,7 +378,7 @@ class Subscription:
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
-        """Create a subscription. `listen` are the params of `subscriptions/listen`; None if the revision lacks it."""
+        """Create a subscription."""
         self.honoured = wanted
         self._session = session
         self._listen = listen
@@ -412,7 +412,7 @@ class Subscription:
         item = await self._queue.get()
         if item is not None:
             return item
-        self._queue.put_nowait(None)  # later calls must also end
+        self._queue.put_nowait(None)  # for later calls
         if self._error is not None:
             raise self._error
         raise StopAsyncIteration
@@ -439,7 +439,7 @@ class Subscription:
             self._queue.put_nowait((method, params))
 
     def ended(self, error: Exception | None) -> None:
-        """End the iteration. If `error` is not None, the iteration raises it."""
+        """End the iteration, with `error` unless it is None."""
         self._error = self._error or error
         self._queue.put_nowait(None)
 

@@ -34,15 +34,12 @@ class _LineChannel(ClientChannel):
         """Write all bytes, or raise ConnectionLostError."""
 
     async def _ended(self) -> Exception:
-        """Return the error to raise at the end of the server's output."""
         return ConnectionLostError("the server closed its output")
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """Send a message as one line."""
         await self._write(encode(message) + b"\n")
 
     async def send_raw(self, data: bytes) -> None:
-        """Send bytes as one line."""
         await self._write(data + b"\n")
 
     def _deliver_to(self, receiver: Receiver) -> None:
@@ -67,7 +64,7 @@ class _LineChannel(ClientChannel):
 
 
 def _deliver(line: Any, receiver: Receiver) -> None:
-    """Pass a message to the receiver. Text that is not JSON is passed as a string, so that checks can report it."""
+    """Pass a message to the receiver, as text if the line is not JSON."""
     if not isinstance(line, bytes):
         receiver.lost(ProtocolError("the server sent a message that is too long"))
         return
@@ -88,7 +85,7 @@ class MemoryConnectionEnd(Protocol):
         """Return the next bytes from the other end, or b"" after the other end has closed."""
 
     async def aclose(self) -> None:
-        """Close this end. The other end receives b""."""
+        """Close this end, so that the other end receives b""."""
 
 
 class MemoryChannel(_LineChannel):
@@ -122,10 +119,9 @@ class StdioChannel(_LineChannel):
         env: variables to add to the environment of the process.
         cwd: working directory of the process.
         grace: seconds for the process to exit after its input is closed, and again after SIGTERM.
-        inherit: True to inherit this process's environment. Otherwise, the child process has only the variables in
-            `env`.
-        start_new_session: True to start the process in its own session (setsid). Ctrl-C in our terminal then does not
-            reach the process, and only `aclose` ends it.
+        inherit: True to inherit this process's environment.
+        start_new_session: True to start the process in its own session (setsid), which Ctrl-C in our terminal does not
+            reach.
     """
 
     def __init__(
@@ -179,7 +175,7 @@ class StdioChannel(_LineChannel):
         self._start()
 
     async def aclose(self) -> None:
-        """Close the process's input. If the process does not exit, terminate or kill it (basic/lifecycle, Shutdown)."""
+        """Close the process's input, and terminate or kill a process that does not exit (basic/lifecycle, Shutdown)."""
         process = self._process
         if process is None:
             return
