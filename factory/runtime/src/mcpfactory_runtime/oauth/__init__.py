@@ -1,6 +1,6 @@
 """OAuth for clients, used by the MCP client and by calls to upstream APIs.
 
-A procedure is a generator without I/O. Code with an HTTP client executes procedures.
+Procedures are generators without I/O, which code with an HTTP client executes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""OAuth clients: identity and authentication (basic/authorization, Client Registration), and grants."""
+"""OAuth clients: identity and authentication (basic/authorization, Client Registration), and grants.
+
+All grants raise OAuthError if the authorization server refuses, or if its response is invalid.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from mcpfactory_runtime.types import Json
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tokens:
-    """The response of a token endpoint. `expires_in` is in seconds. A missing value is None or ""."""
+    """The response of a token endpoint. `expires_in` is in seconds."""
 
     access_token: str
     refresh_token: str = ""
@@ -41,8 +44,8 @@ class Tokens:
 class GrantContext:
     """Parties of a grant: the authorization server, our registration there, and the resource.
 
-    If `resource` is "", the request does not contain a resource. With `private_key_jwt`, `prove` maps an audience to
-    the form fields that replace a secret.
+    An empty `resource` is not sent. With `private_key_jwt`, `prove` maps an audience to the form fields that replace a
+    secret.
     """
 
     server: AuthorizationServer
@@ -52,11 +55,7 @@ class GrantContext:
 
 
 def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: Iterable[str]) -> Steps[Tokens]:
-    """Let the user log in and consent in a browser, and return the tokens.
-
-    Raises:
-        OAuthError: `state_mismatch`, `issuer_mismatch`, `bad_response`, or a code of the server (`access_denied`).
-    """
+    """Let the user log in and consent in a browser, and return the tokens."""
     verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     asked = {
@@ -77,28 +76,24 @@ def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: I
 
 
 def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Tokens]:
-    """Return new tokens. If the response has no refresh token, keep the old refresh token. Raises OAuthError."""
+    """Return new tokens. If the response has no refresh token, keep the old refresh token."""
     tokens = yield from _token(context, {"grant_type": "refresh_token", "refresh_token": refresh_token})
     return replace(tokens, refresh_token=tokens.refresh_token or refresh_token)
 
 
 def client_credentials_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tokens]:
-    """Return tokens for the client itself, without a user. Raises OAuthError."""
+    """Return tokens for the client itself, without a user."""
     return (yield from _token(context, {"grant_type": "client_credentials", **_scope(scopes)}))
 
 
 def jwt_bearer_grant(context: GrantContext, assertion: str) -> Steps[Tokens]:
-    """Return tokens for a signed assertion, without a user (RFC 7523 §2.1). Raises OAuthError."""
+    """Return tokens for a signed assertion, without a user (RFC 7523 §2.1)."""
     form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
     return (yield from _token(context, form))
 
 
 def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tokens]:
-    """Let the user consent on any device (RFC 8628), and return the tokens. The `Visit` contains the user's code.
-
-    Raises:
-        OAuthError: `bad_response`, `expired_token`, or a code of the server (`access_denied`).
-    """
+    """Let the user consent on any device (RFC 8628), and return the tokens."""
     asked = {"client_id": context.registration.client_id, **_scope(scopes), **_resource(context)}
     form, headers = _authenticated(context, asked)
     answer = yield from post_form(context.server.device_endpoint, form, headers)
@@ -122,7 +117,7 @@ def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tok
 
 
 def _code(url: str, state: str, server: AuthorizationServer) -> str:
-    """Return the code of an authorization response. Check the state and the issuer first (RFC 9207 §2.4)."""
+    """Return the code of an authorization response, after checks of the state and the issuer (RFC 9207 §2.4)."""
     answered = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     if not secrets.compare_digest(answered.get("state", "").encode(), state.encode()):
         raise OAuthError("state_mismatch", "the browser returned a response to another login request")
@@ -157,13 +152,13 @@ def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
 
 
 def _refusal(data: Mapping[str, object], what: str, otherwise: str = "bad_response") -> OAuthError:
-    """Return the error for a refusal. If the response has no error code, `otherwise` is the code."""
+    """Return the error for a refusal. `otherwise` is the error code if the response has none."""
     code = str(data.get("error") or otherwise)
     return OAuthError(code, f"{what}: {data.get('error_description') or code}")
 
 
 def _authenticated(context: GrantContext, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Add client authentication to a form. Return the form and the headers of the request."""
+    """Return the form and the headers of a request with client authentication."""
     if context.prove is not None and context.registration.method == "private_key_jwt":
         return {**form, **context.prove(context.server.issuer or context.server.token_endpoint)}, {}
     return authenticate_client(context.registration, form)
@@ -188,23 +183,19 @@ class AssertionSource(Protocol):
     """Source of assertions about the user or program that requests a token."""
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Return an assertion for an authorization server and an MCP server. Raises OAuthError."""
+        """Return an assertion for an authorization server and an MCP server, or raise OAuthError."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivateKey:
-    """Private key of a client that authenticates by `private_key_jwt`. The key ID is optional."""
+    """Private key of a client that authenticates by `private_key_jwt`."""
 
     pem: str
     algorithm: str = "ES256"
     key_id: str = ""
 
     def proof(self, client_id: str, audience: str, now: float) -> dict[str, str]:
-        """Return the form fields that replace a secret in a token request.
-
-        Raises:
-            OAuthError: `no_library` or `bad_key`.
-        """
+        """Return the form fields that replace a secret in a token request. Raises OAuthError."""
         try:
             import jwt  # noqa: PLC0415 - an optional library
         except ImportError:
@@ -239,8 +230,8 @@ class Workload:
 class IdentityProvider:
     """Identity provider of a company that controls access to MCP servers (Enterprise-Managed Authorization).
 
-    `id_token` returns the user's ID token. The client `client_id` exchanges the ID token at `token_endpoint` for a
-    grant. The MCP server's authorization server accepts this grant. Only `token_endpoint` receives the ID token.
+    The client `client_id` exchanges the user's ID token at `token_endpoint` for a grant. The MCP server's authorization
+    server accepts this grant. Only `token_endpoint` receives the ID token.
     """
 
     token_endpoint: str
@@ -249,7 +240,7 @@ class IdentityProvider:
     client_secret: str = ""
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Exchange the ID token for a grant, and return the grant. Raises OAuthError."""
+        """Exchange the ID token for a grant, and return the grant."""
         form = {
             "grant_type": _EXCHANGE,
             "requested_token_type": f"{_TOKEN}id-jag",
@@ -295,7 +286,7 @@ class OAuthClientSettings:
         redirect_uri: the URI to which browsers are redirected. A native application has a loopback URI, and a web
             application has an https URI.
         client_id, client_secret: existing credentials at `issuer`. Without `issuer`, the secret is never sent.
-        issuer: the authorization server of the credentials, and the server to choose if a resource has several.
+        issuer: the authorization server of the credentials, which is preferred if a resource has several.
         document: https URL of our client ID metadata document.
         signs: True if a private key replaces the secret.
     """
@@ -310,11 +301,7 @@ class OAuthClientSettings:
 
 
 def register(identity: OAuthClientSettings, server: AuthorizationServer) -> Steps[Registration]:
-    """Return the configured client ID, the URL of our metadata document, or else a new registration.
-
-    Raises:
-        OAuthError: `issuer_mismatch`, `no_issuer`, `no_registration`, `unsupported_method`, or a code of the server.
-    """
+    """Return a registration: the configured client ID, our metadata document, or else a new registration."""
     if identity.client_id:
         if identity.issuer and identity.issuer != server.issuer:
             raise OAuthError(
@@ -343,7 +330,7 @@ def register(identity: OAuthClientSettings, server: AuthorizationServer) -> Step
 
 
 def authenticate_client(registration: Registration, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Add client authentication to a form (RFC 6749 §2.3.1). Return the form and the headers of the request."""
+    """Return the form and the headers of a request with client authentication (RFC 6749 §2.3.1)."""
     if registration.method == "client_secret_basic":
         pair = f"{quote_plus(registration.client_id)}:{quote_plus(registration.client_secret)}"
         return form, {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
@@ -374,7 +361,7 @@ def _register_client(identity: OAuthClientSettings, server: AuthorizationServer)
 
 
 def _signed_method(server: AuthorizationServer) -> str:
-    """Return `private_key_jwt`, or raise OAuthError if the server does not support this method."""
+    """Return `private_key_jwt` if the server supports this method."""
     if _SIGNED not in server.auth_methods:
         known = ", ".join(server.auth_methods)
         raise OAuthError(
@@ -384,7 +371,7 @@ def _signed_method(server: AuthorizationServer) -> str:
 
 
 def _method(secret: str, chosen: str, server: AuthorizationServer) -> str:
-    """Return the client's authentication method: the registered method, or the first that both sides support."""
+    """Return the registered authentication method, or the first method that both sides support."""
     known = (chosen,) if chosen else server.auth_methods
     for method in ANY_METHOD if secret else ("none",):
         if method in known or not secret:

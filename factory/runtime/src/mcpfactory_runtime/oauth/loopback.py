@@ -41,7 +41,7 @@ class Loopback:
         """Show `url` and return the URL to which the browser was redirected.
 
         Raises:
-            OAuthError: `no_browser`: the port is in use, or the user did not log in in time.
+            OAuthError: `no_browser`: the port is in use, or the login took too long.
         """
         state = parse_qs(urlsplit(url).query).get("state")
         redirected: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -1,7 +1,7 @@
 """Procedures and records of the OAuth client: steps, server metadata, challenges.
 
 A procedure is a generator without I/O, so that a test needs no server. A procedure yields steps, and returns a result.
-After a `Fetch`, the procedure receives the `HttpAnswer`. After a `Visit`, the procedure receives the redirect's URL.
+It receives the `HttpAnswer` after a `Fetch`, and the redirect's URL after a `Visit`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class OAuthError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """An HTTP request. Redirects are not followed."""
+    """An HTTP request, whose redirects are not followed."""
 
     method: str
     url: str
@@ -47,7 +47,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An HTTP response. Header names are in lower case."""
+    """An HTTP response with header names in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -80,11 +80,7 @@ async def drive(
     fetch: Callable[[Fetch], Awaitable[HttpAnswer]],
     visit: Callable[[Visit], Awaitable[str]] | None = None,
 ) -> T:
-    """Execute a procedure and return the result.
-
-    Raises:
-        OAuthError: the procedure failed, or a `Visit` occurred without `visit` (`no_browser`).
-    """
+    """Execute a procedure and return the result. A `Visit` without `visit` raises OAuthError (`no_browser`)."""
     answer: Any = None
     try:
         while True:
@@ -131,7 +127,7 @@ def parse_json_body(answer: HttpAnswer, what: str) -> Json:
 
 
 def check_metadata_url(url: Any, server: str, what: str) -> str:
-    """Return a URL from a server's metadata if the URL is safe. Otherwise, raise OAuthError.
+    """Return a URL from a server's metadata, or raise OAuthError if the URL is unsafe.
 
     An https URL is safe. A loopback URL is safe only if `server` is also a loopback URL, because a remote server must
     not refer to local servers (Security Considerations, Communication Security).
@@ -185,7 +181,7 @@ _PARAMETER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AuthChallenge:
-    """A challenge. The scheme and the names of parameters are in lower case."""
+    """A challenge, whose scheme and parameter names are in lower case."""
 
     scheme: str
     parameters: dict[str, str] = field(default_factory=dict)
@@ -197,7 +193,7 @@ class AuthChallenge:
 
 
 def read_challenges(header: str) -> Iterator[AuthChallenge]:
-    """Yield the challenges of a header, up to the first invalid challenge. Commas separate the challenges."""
+    """Yield the challenges of a header, up to the first invalid challenge."""
     at = 0
     while scheme := _SCHEME.match(header, at):
         at = scheme.end()
@@ -217,7 +213,7 @@ def bearer_challenge(header: str) -> AuthChallenge:
 
 
 ANY_METHOD: Final = ("client_secret_basic", "client_secret_post", "none")
-"""Client authentication methods. A client with a secret prefers the first."""
+"""Client authentication methods, in order of preference for a client with a secret."""
 
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "device_authorization_endpoint")
 
@@ -246,10 +242,10 @@ class AuthorizationServer:
 
     @classmethod
     def from_metadata(cls, data: Json, issuer: str, url: str, endpoints: Iterable[str]) -> AuthorizationServer:
-        """Return the authorization server from its metadata. `url` is the URL of the API or MCP server.
+        """Return the authorization server from its metadata, which refers to the API or MCP server at `url`.
 
         Raises:
-            OAuthError: `unsafe_url`: an endpoint in `endpoints` has an unsafe URL.
+            OAuthError: `unsafe_url`: one of the `endpoints` has an unsafe URL.
         """
         found = {name: check_metadata_url(data[name], url, name) for name in endpoints if data.get(name) is not None}
         return cls(
@@ -266,17 +262,11 @@ class AuthorizationServer:
 
 
 def fetch_server_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
-    """Return the metadata at `url`, which is an `openIdConnectUrl` or an `oauth2MetadataUrl`.
+    """Return the metadata at an `openIdConnectUrl` or an `oauth2MetadataUrl`. Raises OAuthError.
 
     If `url` has no well-known path, OpenID's path is appended. The issuer must have the origin of `url`, so that a
-    document cannot describe another host's issuer.
-
-    Args:
-        url: URL of the metadata or of the issuer.
-        base_url: base URL of the API. Only an API on this machine may have loopback endpoints.
-
-    Raises:
-        OAuthError: `unsafe_url`, `bad_metadata`, `issuer_mismatch`, `bad_response`.
+    document cannot describe another host's issuer. `base_url` is the base URL of the API, and only an API on this
+    machine may have loopback endpoints.
     """
     if "/.well-known/" not in urlsplit(url).path:
         url = f"{url.rstrip('/')}/.well-known/openid-configuration"

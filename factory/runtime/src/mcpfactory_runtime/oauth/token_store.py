@@ -1,6 +1,7 @@
 """Storage of login tokens: the system's keyring, or files that only their owner can read.
 
-The methods block, so call them in a thread. Stored values are never logged.
+The methods block, so call them in a thread. A store that cannot be used raises OAuthError. Stored values are never
+logged.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ _LOCK_TIMEOUT: Final = 60.0  # seconds to wait for a lock
 
 
 class TokenStore(Protocol):
-    """Storage of JSON objects by key. A key is a file name without suffix. `folder` contains the lock files."""
+    """Storage of JSON objects by key. A key is a file name without suffix, and `folder` contains the lock files."""
 
     folder: Path
 
     def read(self, key: str) -> Json | None:
-        """Return the stored value, or None if the key is unknown. If the store cannot be used, raise OAuthError."""
+        """Return the stored value, or None."""
 
     def write(self, key: str, value: Json) -> None:
-        """Store a value atomically. If the store cannot be used, raise OAuthError."""
+        """Store a value atomically."""
 
     def delete(self, key: str) -> bool:
-        """Remove a value. Return True if the value existed. If the store cannot be used, raise OAuthError."""
+        """Remove a value. Return True if the value existed."""
 
 
 class FileStore:
@@ -97,7 +98,7 @@ class FileStore:
 
 
 class KeyringStore:
-    """Storage in the system's keyring. `folder` contains only lock files. `keyring` is the imported module."""
+    """Storage in the system's keyring. `folder` contains only lock files, and `keyring` is the imported module."""
 
     def __init__(self, folder: Path, keyring: Any) -> None:
         self.folder = folder
@@ -137,10 +138,7 @@ class KeyringStore:
 def open_store(environ: Mapping[str, str]) -> TokenStore:
     """Return the store that MCPFACTORY_TOKEN_STORE selects: `keyring`, `file`, or a directory.
 
-    If the variable is unset, return the keyring if available, or else files.
-
-    Raises:
-        OAuthError: `no_store`: no store is available.
+    The default is the keyring if available, or else files.
     """
     choice = environ.get("MCPFACTORY_TOKEN_STORE", "")
     if choice not in ("", "keyring", "file"):
@@ -156,7 +154,7 @@ def open_store(environ: Mapping[str, str]) -> TokenStore:
 
 @asynccontextmanager
 async def locked(store: TokenStore, key: str) -> AsyncIterator[None]:
-    """Hold the lock of a key against other tasks and processes. If the lock cannot be acquired, raise OAuthError.
+    """Hold the lock of a key against other tasks and processes.
 
     The operating system releases the lock if the process dies.
     """
@@ -239,7 +237,7 @@ def _user_folder(environ: Mapping[str, str]) -> Path:
 
 
 def _keyring() -> Any:
-    """Return the keyring module, or None without a usable backend."""
+    """Return the keyring module if it has a usable backend."""
     try:
         keyring = import_module("keyring")  # an optional package, slow to import
         usable = keyring.get_keyring().priority > 0

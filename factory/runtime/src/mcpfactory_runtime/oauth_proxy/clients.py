@@ -21,14 +21,14 @@ _LONGEST_NAME: Final = 80  # maximum characters of a client's name
 _LONGEST: Final = 2000
 # A URI must not contain < > " \ ^ ` { | } (RFC 3986 §2).
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]*:[!#-;=?-\[\]_a-z~%]+", re.IGNORECASE)
-# Browsers or operating systems handle most of these schemes. The others send the authorization code unencrypted.
+# Browsers or operating systems handle most of these schemes. The others send the code unencrypted.
 _FORBIDDEN_SCHEMES: Final = re.compile(
     r"about|blob|data|file|filesystem|ftp|intent|javascript|mailto|vbscript|view-source|wss?"
 )
 
 
 class OAuthRequestError(Exception):
-    """Error response of RFC 6749 §5.2. `description` is for developers."""
+    """Error response of RFC 6749 §5.2, with a description for developers."""
 
     def __init__(self, code: str, description: str, status: int = 400) -> None:
         super().__init__(description)
@@ -37,14 +37,7 @@ class OAuthRequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProxyClient:
-    """A client of the OAuth proxy.
-
-    Attributes:
-        id: client ID in this proxy.
-        label: digest of the ID, used in tokens and records.
-        name: name of the client, not verified.
-        redirect_uris: permitted redirect URIs.
-    """
+    """A client of the OAuth proxy. Tokens and records contain `label`, a digest of the client ID."""
 
     id: str
     label: str
@@ -53,11 +46,7 @@ class ProxyClient:
 
 
 def read_client_registration(body: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the name and redirect URIs from a client's metadata.
-
-    Raises:
-        OAuthRequestError: there are no URIs or too many, or a URI must not receive a code.
-    """
+    """Return the name and redirect URIs from a client's metadata, or raise OAuthRequestError."""
     if not isinstance(body, dict):
         raise OAuthRequestError("invalid_client_metadata", "The body must be a JSON object")
     uris = body.get("redirect_uris")
@@ -95,11 +84,7 @@ def is_client_metadata_url(client_id: str) -> bool:
 
 
 def read_client_metadata(client_id: str, body: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the name and redirect URIs from the metadata document of a client.
-
-    Raises:
-        OAuthRequestError: the document is invalid, describes another client, or requires client authentication.
-    """
+    """Return the name and redirect URIs from the metadata document of a client, or raise OAuthRequestError."""
     described = read_client_registration(body)
     if body.get("client_id") != client_id:
         raise OAuthRequestError("invalid_client", "The client_id in the document does not match this client")
@@ -129,7 +114,7 @@ def _may_receive(uri: str) -> bool:
 
 
 def _loopback(uri: str) -> str:
-    """Return an http URI of this machine without its port. For any other URI, return ""."""
+    """Return an http URI of this machine without its port, or "" for any other URI."""
     try:
         parts = urlsplit(uri)
         _ = parts.port
@@ -153,9 +138,7 @@ _MAX_CONCURRENT: Final = 4  # maximum concurrent fetches
 class ClientMetadataCache:
     """Cache of client metadata documents. Use the cache only in the event loop.
 
-    Args:
-        fetch: returns the document at an untrusted URL, or raises OSError. None means `fetch_public`.
-        clock: returns seconds.
+    `fetch` returns the document at an untrusted URL, or raises OSError. None means `fetch_public`.
     """
 
     def __init__(self, fetch: Callable[[str], Awaitable[bytes]] | None, clock: Callable[[], float]) -> None:
@@ -166,7 +149,7 @@ class ClientMetadataCache:
         self._busy = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def find(self, client_id: str) -> Described | None:
-        """Return the name and redirect URIs of a client. If the document is invalid or unavailable, return None."""
+        """Return the name and redirect URIs of a client, or None if its document is invalid or unavailable."""
         now = self._clock()
         until, described = self._known.get(client_id, (0.0, None))
         exhausted = len(self._fetched) == _MOST_FETCHES and self._fetched[0] > now - 60.0

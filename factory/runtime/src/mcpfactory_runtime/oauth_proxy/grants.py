@@ -1,7 +1,7 @@
-"""Logins, codes and grants of the proxy, and the tokens that it signs.
+"""Logins, codes and grants of the proxy, and the tokens that the proxy signs.
 
 Codes and states are stored as hashes, and the provider's tokens are encrypted. Some records may be used only once. A
-conditional write marks or removes such a record, so that only one process can use it.
+conditional write marks or removes such a record, so that only one process can use the record.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _JWS: Final = PyJWS()
 
 
 class TokenKeys:
-    """The cryptographic keys of one proxy. Each kind of token has a separate key.
+    """The cryptographic keys of one proxy, one for each kind of token.
 
     Args:
         secret: secret of this server, hard to guess.
@@ -44,17 +44,14 @@ class TokenKeys:
         self._issuer = issuer
 
     def sign(self, kind: str, claims: Json) -> str:
-        """Return claims as a signed token (RFC 7515). The `typ` of the token is the kind."""
+        """Return claims as a signed token (RFC 7515), whose `typ` is the kind."""
         content = json.dumps(claims, separators=(",", ":")).encode()
         return _JWS.encode(content, self._key(kind), _ALGORITHM, headers={"typ": kind})
 
     def read(self, kind: str, token: str, now: float | None = None) -> Json | None:
-        """Return the claims of an untrusted token. If the token is not ours, of another kind, or expired, return None.
+        """Return the claims of an untrusted token, or None if the token is not ours, of another kind, or expired.
 
-        Args:
-            kind: the only accepted kind.
-            token: the token.
-            now: seconds since the epoch. None skips the check of `exp`.
+        If `now` is None, the expiry is not checked.
         """
         try:
             claims = json.loads(_JWS.decode(token, self._key(kind), algorithms=[_ALGORITHM]))
@@ -63,13 +60,13 @@ class TokenKeys:
         return dict(claims) if now is None or claims["exp"] > now else None
 
     def encrypt(self, data: Json, bound: str) -> str:
-        """Encrypt data. Decryption requires the same `bound`."""
+        """Encrypt data. Decryption requires an equal `bound`."""
         nonce = os.urandom(_NONCE)
         sealed = AESGCM(self._key("vault")).encrypt(nonce, json.dumps(data).encode(), bound.encode())
         return urlsafe_b64encode(nonce + sealed).decode()
 
     def decrypt(self, text: str, bound: str) -> Json | None:
-        """Return the decrypted object. If the text was changed, or `bound` or the secret differs, return None."""
+        """Return the decrypted object, or None if the text was changed, or `bound` or the secret differs."""
         sealed = urlsafe_b64decode(text)
         try:
             data = AESGCM(self._key("vault")).decrypt(sealed[:_NONCE], sealed[_NONCE:], bound.encode())
@@ -116,12 +113,12 @@ class GrantStore:
         return _load(await self._store.get(f"oauth/login/{digest(state)}", _KEY))
 
     async def end_login(self, state: str, login: Json) -> bool:
-        """Delete a login. If another request has already deleted the login, return False."""
+        """Delete a login. Return False if another request has already deleted the login."""
         space = f"oauth/login/{digest(state)}"
         return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=ExpectedEntry(_KEY, _dump(login)))
 
     async def issue_code(self, waiting: Json, grant: Json) -> str:
-        """Store the data of an authorization code, and the grant that the code gives access to. Return the code."""
+        """Store an authorization code with its grant, and return the code."""
         code = secrets.token_urlsafe(32)
         await self._put(f"oauth/grant/{waiting['grant']}", grant, CODE_SECONDS)
         await self._put(f"oauth/code/{digest(code)}", waiting, CODE_SECONDS)
@@ -148,7 +145,7 @@ class GrantStore:
         return _load(await self._store.get(f"oauth/grant/{grant_id}", _KEY))
 
     async def change(self, grant_id: str, before: Json, after: Json) -> bool:
-        """Replace a grant. If another request has changed the grant meanwhile, return False."""
+        """Replace a grant. Return False if another request has changed the grant meanwhile."""
         space, expected = f"oauth/grant/{grant_id}", ExpectedEntry(_KEY, _dump(before))
         return await self._store.write(space, [(_KEY, _dump(after))], seconds=GRANT_SECONDS, expected=expected)
 

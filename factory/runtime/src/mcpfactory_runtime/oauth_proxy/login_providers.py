@@ -69,7 +69,7 @@ class LoginProvider:
     async def redeem(self, form: Mapping[str, str], now: float) -> Json:
         """Return tokens for a grant, as `access`, `refresh` and `expires`.
 
-        `refresh` may be "". `expires` is in seconds since the epoch, or 0 if unknown.
+        `refresh` may be empty. `expires` is in seconds since the epoch, or 0 if unknown.
 
         Raises:
             ProviderRefusedError: the provider refused the request.
@@ -96,7 +96,7 @@ class LoginProvider:
         }
 
     async def token_owner_claims(self, token: str) -> Json | None:
-        """Return the claims of a token's owner. If the token is no longer valid, return None. Raises OSError."""
+        """Return the claims of a token's owner, or None if the token is no longer valid. Raises OSError."""
         answer = self.identify(token)
         claims = await answer if isawaitable(answer) else answer
         if not claims or not claims.get("sub"):

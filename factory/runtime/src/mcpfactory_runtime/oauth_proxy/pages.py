@@ -1,4 +1,4 @@
-"""Pages of the OAuth proxy for consent and for errors. The pages have no scripts and load no resources."""
+"""Pages of the OAuth proxy for consent and for errors, without scripts or other resources."""
 
 from __future__ import annotations
 
@@ -27,15 +27,8 @@ def consent_page(
 ) -> str:
     """Return the page on which a user allows or denies a client's access to the server.
 
-    Args:
-        server: name of the server.
-        provider: name of the login provider.
-        client: name of the client, not verified.
-        page: URL of the client's metadata document, or "".
-        redirect_uri: redirect URI of the client. No other fact about the client is verified.
-        scopes: requested scopes.
-        action: URL to which the form is sent.
-        request: the signed request.
+    Only the client's redirect URI is verified, not the client's name. `page` is the URL of the client's metadata
+    document, or "". The form sends the signed `request` to the URL `action`.
     """
     parts = urlsplit(redirect_uri)
     target = (

@@ -257,14 +257,13 @@ class OAuthProxy:
         )
 
     def _label_of(self, asked: Mapping[str, str]) -> str:
-        """Return the label of the client in a form. If the client is unknown, raise OAuthRequestError."""
+        """Return the label of the client in a form, or raise OAuthRequestError."""
         client_id = asked.get("client_id", "")
         if self._keys.read("client", client_id) is None and not is_client_metadata_url(client_id):
             raise OAuthRequestError("invalid_client", "This client is not registered here", 401)
         return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
-        """Return the client with a client ID, or None if there is no such client."""
         read = self._keys.read("client", client_id)
         if read is not None:
             return ProxyClient(client_id, _short_id(client_id), read["name"], tuple(read["redirect_uris"]))
@@ -315,7 +314,7 @@ class OAuthProxy:
         return _page(200, page, ("set-cookie", f"{self._cookie}={browser}; {attributes}"))
 
     def _wrong_request(self, asked: Mapping[str, str]) -> tuple[str, str] | None:
-        """Return an error code and a reason if a client's request is invalid, or else None."""
+        """Return an error code and a reason if a client's request is invalid."""
         if asked.get("response_type") != "code":
             return "unsupported_response_type", "response_type must be code"
         if asked.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(asked.get("code_challenge", "")):
@@ -327,7 +326,7 @@ class OAuthProxy:
         return None
 
     async def _consent(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Redirect the browser to the provider after consent. Without consent, redirect the browser to the client."""
+        """Redirect the browser to the provider after consent, or to the client without consent."""
         agreed = self._keys.read("consent", request.fields.get("request", ""), self._clock())
         if agreed is None or not self._same_browser(request, agreed["browser"]):
             return _page(
@@ -388,7 +387,7 @@ class OAuthProxy:
         return hmac.compare_digest(digest(request.cookies.get(self._cookie, "")), expected)
 
     def _to_client(self, uri: str, state: str | None, **answer: str) -> OAuthEndpointResponse:
-        """Redirect a browser to the client. The URL contains the issuer (RFC 9207)."""
+        """Redirect a browser to the client, with the issuer in the URL (RFC 9207)."""
         named = {**answer, **({} if state is None else {"state": state}), "iss": self.issuer}
         return _redirect(f"{uri}{'&' if '?' in uri else '?'}{urlencode(named)}")
 
@@ -452,7 +451,7 @@ class OAuthProxy:
         return self._tokens(grant_id, {**after, "scope": scope}, client)
 
     async def _next_generation(self, grant_id: str, grant: Json) -> Json | None:
-        """Return the next generation of a grant. If the account is no longer valid or permitted, return None."""
+        """Return the next generation of a grant, or None if the account is no longer valid or permitted."""
         held = self._keys.decrypt(grant["vault"], grant_id)
         if held is None:
             return None
@@ -508,7 +507,7 @@ class OAuthProxy:
         )
 
     async def _revoke(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Revoke a token by ending its grant (RFC 7009). All tokens of the grant become invalid."""
+        """Revoke a token by ending its grant, with all tokens of the grant (RFC 7009)."""
         client, token = self._label_of(request.fields), request.fields.get("token", "")
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
         if client in (shown.get("client"), shown.get("client_id")):
@@ -516,7 +515,6 @@ class OAuthProxy:
         return _json({})  # an invalid token gets an equal response (RFC 7009 §2.2)
 
     async def _verify(self, token: str) -> Json | None:
-        """Return the claims of a valid access token of this proxy. Otherwise, return None."""
         claims = self._keys.read("at+jwt", token)
         grant = None if claims is None else await self._grants.find(claims["sid"])
         if claims is None or grant is None or not self._may_call(grant["person"]):
@@ -539,7 +537,7 @@ class OAuthProxy:
         return "*" in self._allow or not names.isdisjoint(self._allow)
 
     def _granted(self, scope: str) -> tuple[str, ...]:
-        """Return the requested scopes that are supported. If the client requests none, use the required scopes."""
+        """Return the supported scopes of a request, or of the required scopes if it has no scopes."""
         supported = self._supported()
         asked = scope.split() or self.authorization.required_scopes
         return tuple(dict.fromkeys(word for word in asked if word in supported))
@@ -555,7 +553,6 @@ class OAuthProxy:
 
 
 def _check_settings(secret: str, allow: Collection[str]) -> None:
-    """Raise AuthorizationError for an insecure setting, or RuntimeError for a missing library."""
     if find_spec("httpx") is None:
         raise RuntimeError("an OAuth proxy needs httpx\nhint: pip install 'mcpfactory-runtime[auth]'")
     if len(secret) < _SHORTEST_SECRET:

@@ -71,7 +71,7 @@ class Peer:
         self.log_level = log_level
 
     def declares(self, *path: str) -> bool:
-        """Return True if the capability with this path was declared: `declares("elicitation", "url")`."""
+        """Return True if a capability was declared, such as `declares("elicitation", "url")`."""
         value: Any = self.capabilities
         for name in path:
             if not isinstance(value, dict) or name not in value or value[name] is None:
@@ -80,7 +80,7 @@ class Peer:
         return True
 
     def missing(self, *path: str) -> Json | None:
-        """Return the capabilities object for an undeclared capability. If the capability is declared, return None."""
+        """Return the capabilities object for a capability that is not declared, or None for a declared capability."""
         if self.declares(*path):
             return None
         needed: Json = {}
@@ -103,8 +103,7 @@ class RequestMetadata(NamedTuple):
     def peer(self) -> Peer:
         """Return the peer of this request.
 
-        Raises:
-            McpError: the version is unsupported. The error contains the supported versions (basic/versioning).
+        An unsupported version raises McpError with the supported versions (basic/versioning).
         """
         revision = MODERN.get(self.version)
         if revision is None:
@@ -117,11 +116,7 @@ class RequestMetadata(NamedTuple):
 
 
 def read_request_metadata(params: Json) -> RequestMetadata:
-    """Return the metadata of a request in the per-request lifecycle (basic/index, `_meta`; schema RequestMetaObject).
-
-    Raises:
-        McpError: a required key is missing, or a value has the wrong type.
-    """
+    """Return the metadata of a request in the per-request lifecycle, or raise McpError (basic/index, `_meta`)."""
     meta = params.get("_meta")
     if not isinstance(meta, dict):
         raise McpError(INVALID_PARAMS, "Invalid params: _meta is missing")
@@ -205,7 +200,7 @@ class Notification(NamedTuple):
 
 
 class Response(NamedTuple):
-    """The peer's response to one of our requests. After a failure, `error` is set. Otherwise, `result` is set."""
+    """The peer's response to one of our requests. Either `error` or `result` is set."""
 
     id: RequestId
     result: Any
@@ -213,7 +208,7 @@ class Response(NamedTuple):
 
 
 class ErrorReply(NamedTuple):
-    """The reply to an invalid message. If `message` is None, nothing is sent."""
+    """The reply to an invalid message. Nothing is sent if `message` is None."""
 
     error: McpError
     message: Json | None
@@ -363,7 +358,7 @@ class Connection:
     def answer(self, call: Call, outcome: Json | bytes | McpError) -> bytes:
         """Return the encoded response to `call`, and remove the call from `in_flight`.
 
-        If the result cannot be encoded, raise ValueError. The caller can then answer with an error.
+        If the result cannot be encoded, raise ValueError, so that the caller can answer with an error.
         """
         if isinstance(outcome, McpError):
             data = jsonrpc.encode(jsonrpc.error_message(call.id, outcome))
@@ -377,11 +372,7 @@ class Connection:
         self.in_flight.pop(call.id, None)
 
     def request(self, method: str, params: Json | None = None) -> tuple[RequestId, bytes]:
-        """Return the ID and the bytes of a request to the peer. The peer's `Response` has an equal ID.
-
-        Raises:
-            McpError: the negotiated revision has no such method.
-        """
+        """Return the ID and the bytes of a request to the peer. A method of another revision raises McpError."""
         revision = self.peer.revision if self.peer else LATEST_LEGACY
         if method not in revision.client_requests:
             raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
@@ -394,11 +385,7 @@ class Connection:
         self._waiting.discard(request_id)
 
     def notify(self, method: str, params: Json | None = None) -> bytes:
-        """Return the bytes of a notification to the peer.
-
-        Raises:
-            McpError: the negotiated revision has no such notification.
-        """
+        """Return the bytes of a notification to the peer. A method of another revision raises McpError."""
         revision = self.peer.revision if self.peer else LATEST_LEGACY
         if method not in revision.notifications:
             raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
@@ -414,7 +401,7 @@ def _too_many(limit: int) -> McpError:
 
 
 def _handshake(params: Json) -> Peer:
-    """Return the peer from the params of `initialize` (basic/lifecycle, Initialization), or raise McpError."""
+    """Return the peer from the params of `initialize` (basic/lifecycle, Initialization)."""
     version = params.get("protocolVersion")
     if type(version) is not str:
         raise McpError(INVALID_PARAMS, "Invalid params: initialize needs protocolVersion, a string")

@@ -20,10 +20,7 @@ _KNOWN: Final = {*_WINDOWS, "br", "zstd", "compress", "x-compress", "dcb", "dcz"
 
 
 class BodyDecoder:
-    """Decoder of one body.
-
-    Args:
-        content_encoding: value of the header. Unknown codings are ignored, as in browsers.
+    """Decoder of one body. Unknown content codings are ignored, as in browsers.
 
     Raises:
         httpx.DecodingError: there are several codings, or a coding that was not requested.
@@ -45,7 +42,7 @@ class BodyDecoder:
         self._head: bytes | None = b"" if self._coding == "deflate" else None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded body in pieces. A decompressed piece has at most 256 KiB. Raises httpx.DecodingError."""
+        """Yield the decoded body in pieces of at most 256 KiB if the body is compressed."""
         if self._inflate is None:
             yield data
             return
@@ -63,7 +60,7 @@ class BodyDecoder:
             data = self._inflate.unconsumed_tail
 
     def rest(self) -> bytes:
-        """Return the remaining data at the end of the body. If the body is incomplete, raise httpx.DecodingError."""
+        """Return the remaining data at the end of the body, or raise httpx.DecodingError if the body is incomplete."""
         if self._inflate is None:
             return b""
         rest = self._inflate.flush()
@@ -105,7 +102,7 @@ async def aiter_decoded(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def iter_decoded(response: httpx.Response) -> Iterator[bytes]:
-    """Yield a response's body in pieces of bounded size. Raises the same errors as `aiter_decoded`."""
+    """Yield a response's body in pieces of bounded size, like `aiter_decoded`."""
     decoder = BodyDecoder(response.headers.get("content-encoding", ""))
     for data in response.iter_raw():
         yield from decoder.pieces(data)

@@ -1,4 +1,4 @@
-"""Errors of the protocol: JSON-RPC 2.0 §5.1, and additional codes of MCP."""
+"""Errors of the protocol, from JSON-RPC 2.0 §5.1 and MCP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ URL_ELICITATION_REQUIRED: Final = -32042  # only one revision has this code
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
-RATE_LIMITED: Final = 429  # our own code, outside the protocol's range; the number is that of the HTTP status
+RATE_LIMITED: Final = 429  # our own code, outside the protocol's range; equal to the HTTP status
 
 # Code → (name, HTTP status). In the per-request lifecycle, a response that has not begun gets this status.
 # The specification defines the status of HEADER_MISMATCH, MISSING_CAPABILITY and UNSUPPORTED_VERSION.

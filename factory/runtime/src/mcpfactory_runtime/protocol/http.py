@@ -31,7 +31,7 @@ from mcpfactory_runtime.types import Json
 
 Path = tuple[str, ...]
 Mirrored = tuple[tuple[str, Path], ...]
-"""(lower-case header name, path of the argument) for each argument that a header repeats."""
+"""Pairs of lower-case header name and path of the argument, for the arguments that headers repeat."""
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
 _TYPES: Final = {"string", "integer", "boolean"}
@@ -53,7 +53,7 @@ def find_header_arguments(schema: Any) -> Mirrored:
 
 
 def header_annotation_error(schema: Any) -> str:
-    """Return the reason why HTTP clients must omit a tool (Custom Headers), or "" if the input schema is valid."""
+    """Return the reason why HTTP clients must omit a tool with this input schema, or "" (Custom Headers)."""
     seen: set[str] = set()
     for path, header, kind in find_header_annotations(schema):
         if fault := _annotation_problem(path, header, kind):
@@ -87,7 +87,6 @@ def find_header_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any
 
 
 def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
-    """Return the problem with an annotation, or "" if the annotation is valid."""
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):
         return "is not a header name"
     if not path:
@@ -111,7 +110,7 @@ def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[
 
 
 def decode_header(value: str, header: str) -> str:
-    """Return the text of a header. Decode base64 between the markers `=?base64?…?=`. Raises McpError."""
+    """Return the text of a header, from base64 if the header has the markers `=?base64?…?=`. Raises McpError."""
     value = value.strip(" \t")
     sentinel = _SENTINEL.match(value)
     if sentinel is None:
@@ -174,7 +173,7 @@ class ModernCall(NamedTuple):
 
 
 class BeginSession(NamedTuple):
-    """Begin a session. `message` is the `initialize` request."""
+    """Begin a session with the `initialize` request `message`."""
 
     message: Json
 
@@ -206,10 +205,8 @@ Sessions = Callable[[str], Revision | None]
 def check_header_size(target: int, size: int, count: int = 0) -> Rejection | None:
     """Return a rejection if a request line and headers are too large.
 
-    Args:
-        target: size of the URL in bytes.
-        size: bytes before the body. For an incomplete request, the bytes received so far.
-        count: number of headers.
+    `target` is the number of bytes of the URL. `size` is the number of bytes before the body. For an incomplete
+    request, `size` is the number of bytes received so far.
     """
     if size <= _MAX_HEAD and count <= _MAX_HEADERS:
         return None
@@ -277,7 +274,7 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
 
 
 def declares_json_body(headers: Headers) -> bool:
-    """Return True if a request declares a JSON body. Web pages can send such a request only after a CORS preflight."""
+    """Return True if a request declares a JSON body, which web pages can send only after a CORS preflight."""
     said = headers.get("content-type", "")
     kinds = {one.strip(" \t") for one in said.split(",")}  # a repeated header with equal values is valid
     kind = kinds.pop() if len(kinds) == 1 else said
@@ -331,7 +328,7 @@ def _check_method_headers(method: str, params: Json, headers: Headers, named: st
 
 
 def _session(headers: Headers, request_id: Any, sessions: Sessions) -> str | Rejection:
-    """Return the session ID in the headers. If the ID is missing or unknown, return a rejection."""
+    """Return the session ID in the headers, or a rejection if the ID is missing or unknown."""
     session_id = headers.get(SESSION_HEADER)
     version = headers.get(VERSION_HEADER)
     spoken = LEGACY.get(version or "", ASSUMED)
@@ -357,7 +354,7 @@ _PORT: Final = re.compile("(?::[0-9]{0,5})?")
 
 
 def _host_name(host: str) -> str:
-    """Return a host in lower case, without its port. An IPv6 address keeps its brackets."""
+    """Return a host in lower case, without its port."""
     if host.startswith("["):
         address, bracket, port = host.partition("]")
         return (address + bracket if _PORT.fullmatch(port) else host).lower()

@@ -26,10 +26,9 @@ _ESCAPES: Final = re.compile(
 
 
 def decode(data: bytes | bytearray | memoryview | str) -> Any:
-    """Return the JSON value in `data`. A lone surrogate, which RFC 8259 permits in escaped form, becomes U+FFFD.
+    """Return the JSON value in `data`, or raise McpError. NaN and Infinity are not JSON.
 
-    Raises:
-        McpError: `data` is not one JSON text in UTF-8. NaN and Infinity are not JSON.
+    A lone surrogate, which RFC 8259 permits in escaped form, becomes U+FFFD.
     """
     try:
         return from_json(data if isinstance(data, (bytes, bytearray, str)) else bytes(data), allow_inf_nan=False)
@@ -41,7 +40,7 @@ def decode(data: bytes | bytearray | memoryview | str) -> Any:
 
 
 def _without_halves(data: bytes) -> bytes | None:
-    """Replace escaped lone surrogates in a JSON text with U+FFFD. If the text has no such escapes, return None."""
+    """Replace escaped lone surrogates in a JSON text with U+FFFD. Return None for a text without such escapes."""
     replaced = _ESCAPES.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], data)
     return None if replaced == data else replaced
 
@@ -49,8 +48,7 @@ def _without_halves(data: bytes) -> bytes | None:
 def encode(message: Any) -> bytes:
     """Return JSON without line breaks. Infinities and NaN become null, bytes base64, and lone surrogates `?`.
 
-    Raises:
-        ValueError: `message` contains a value that JSON does not support.
+    A value that JSON does not support raises ValueError.
     """
     try:
         return to_json(message, inf_nan_mode="null", bytes_mode="base64")
@@ -79,12 +77,12 @@ def replace_surrogates(value: Any, depth: int = 0) -> Any:
 
 
 def is_request_id(value: Any) -> TypeGuard[RequestId]:
-    """Return True for strings and integers. Other values are not valid IDs (MCP basic/index, Requests)."""
+    """Return True for strings and integers, which are the valid IDs (MCP basic/index, Requests)."""
     return type(value) is str or type(value) is int
 
 
 def error_response_id(message: Any) -> Any:
-    """Return the ID for an error about `message`. Without a valid ID, return MISSING."""
+    """Return the ID for an error about `message`, or MISSING if `message` has no valid ID."""
     if isinstance(message, dict):
         value = message.get("id", MISSING)
         if is_request_id(value):
@@ -93,7 +91,7 @@ def error_response_id(message: Any) -> Any:
 
 
 def check_message(message: Any) -> None:
-    """Check that `message` is a JSON-RPC request, notification or response. Otherwise, raise McpError."""
+    """Raise McpError unless `message` is a JSON-RPC request, notification or response."""
     if not isinstance(message, dict):
         raise McpError(INVALID_REQUEST, f"Invalid request: a message must be an object, not {_kind(message)}")
     if message.get("jsonrpc") != "2.0":
@@ -124,7 +122,7 @@ def error_in_response(message: Json) -> McpError:
 
 
 def request_message(request_id: RequestId, method: str, params: Json | None) -> Json:
-    """Return a request. None as `params` omits the member."""
+    """Return a request."""
     message: Json = {"jsonrpc": "2.0", "id": request_id, "method": method}
     if params is not None:
         message["params"] = params
@@ -132,7 +130,7 @@ def request_message(request_id: RequestId, method: str, params: Json | None) -> 
 
 
 def notification_message(method: str, params: Json | None = None) -> Json:
-    """Return a notification. None as `params` omits the member."""
+    """Return a notification."""
     message: Json = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         message["params"] = params
@@ -151,12 +149,9 @@ def encode_result_message(request_id: RequestId, result: Json | bytes) -> bytes:
 
 
 def error_message(request_id: Any, error: McpError, *, null_id: bool = True) -> Json:
-    """Return an error response.
+    """Return an error response. If the ID is unreadable, `request_id` is MISSING.
 
-    Args:
-        request_id: ID of the request, or MISSING if the ID is unreadable.
-        error: the error.
-        null_id: True to send a missing ID as `"id": null`, as JSON-RPC 2.0 §5 requires. False omits the member.
+    `null_id` sends a missing ID as `"id": null`, as JSON-RPC 2.0 §5 requires, instead of omitting the member.
     """
     message: Json = {"jsonrpc": "2.0"}
     if request_id is not MISSING:
@@ -182,7 +177,7 @@ def _kind(value: Any) -> str:
 
 
 DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
-"""Maximum bytes of a message. A larger message is refused and discarded."""
+"""Maximum bytes of a message. A larger message is refused."""
 
 
 class OversizeMessage:
@@ -199,7 +194,7 @@ class LineReader:
     """Splits bytes into lines (basic/transports, stdio).
 
     For a line of more than `max_size` bytes, OVERSIZE is reported once, and the line is skipped. Blank lines are
-    dropped. A carriage return before the line break stays in the line, because it is whitespace in JSON.
+    dropped. A carriage return before the line break stays in the line, because a carriage return is whitespace in JSON.
     """
 
     __slots__ = ("_buffer", "_held", "_max_size", "_skipping")
@@ -230,7 +225,7 @@ class LineReader:
                 yield OVERSIZE
 
     def rest(self) -> bytes:
-        """Return the data after the last line break. At the end of the stream, this data is a complete message."""
+        """Return the data after the last line break, which is a complete message at the end of the stream."""
         line = self._take(b"")
         return b"" if self._skipping or line.isspace() else line
 
@@ -245,12 +240,10 @@ class LineReader:
 
 
 def sse_event(data: bytes, *, event_id: str | None = None, event: str | None = None) -> bytes:
-    """Return a server-sent event (HTML §9.2).
+    """Return a server-sent event (HTML §9.2). `event` is the type of the event.
 
-    Args:
-        data: message without line breaks. b"" creates an event that only has an ID (priming event).
-        event_id: ID that clients send as `Last-Event-ID` to continue after this event.
-        event: type of the event. None means the default type, `message`.
+    `data` has no line breaks, and b"" creates a priming event, which only has an ID. To continue after this event,
+    clients send `event_id` as `Last-Event-ID`.
     """
     head = "" if event is None else f"event: {event}\n"
     if event_id is not None:
@@ -264,5 +257,5 @@ def sse_retry(milliseconds: int) -> bytes:
 
 
 def sse_comment(text: str = "") -> bytes:
-    """Return a comment. Clients ignore comments, but proxies do not close a stream that contains them."""
+    """Return a comment, which clients ignore. Comments prevent proxies from closing an idle stream."""
     return f": {text}\n\n".encode()

@@ -1,7 +1,7 @@
 """Table of all protocol methods.
 
-A row contains facts that are valid in all revisions with the method. The record of a revision lists the names of its
-methods (`revisions/records.py`). Some revisions use another name in messages (`Revision.wire_names`).
+The facts in a row are valid in all revisions with the method. The record of a revision lists the names of its methods
+(`revisions/records.py`), which may differ from the names in messages (`Revision.wire_names`).
 """
 
 from __future__ import annotations

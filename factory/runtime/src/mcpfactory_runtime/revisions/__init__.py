@@ -49,7 +49,7 @@ ASSUMED: Final[Revision] = R2025_03_26
 """Revision of an HTTP request without `MCP-Protocol-Version` (basic/transports, Protocol Version Header)."""
 
 SUPPORTED: Final[list[str]] = sorted(REVISIONS, reverse=True)
-"""Names for `supportedVersions` and for errors, newest first. The list has revisions of both lifecycles."""
+"""Names for `supportedVersions` and for errors, newest first, of both lifecycles."""
 
 
 def wire_names(row: str) -> frozenset[str]:

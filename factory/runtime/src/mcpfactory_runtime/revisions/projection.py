@@ -1,11 +1,10 @@
 """Projection of results, notifications and elicitation forms to the peer's revision.
 
 Handlers use the newest revision. This module removes fields and content types that the peer's revision does not have.
-Types without an entry in `records` or in the table below stay unchanged. Arguments are never modified.
+Types without an entry in `records` or in the table below stay unchanged.
 
 `normalize_elicitation_form` converts any supported schema to a form of the newest revision, and
-`project_elicitation_form` converts that form for an older peer. A field with a single choice keeps the titles of its
-options. If the revision has no multiple choices, a field with a multiple choice is an error.
+`project_elicitation_form` converts that form for an older peer.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from mcpfactory_runtime.types import Json
 RESULT_TYPES: Final[dict[str, str]] = {row.name: row.result for row in METHODS.values() if row.result}
 """Method → wire type of its complete result."""
 
-# Type → field → type of the value. For a list, type of the elements.
+# Type → field → type of the value, or of the elements of a list.
 _NESTED: Final[dict[str, dict[str, str]]] = {
     "CallToolResult": {"content": "ContentBlock"},
     "PromptMessage": {"content": "ContentBlock"},
@@ -63,7 +62,7 @@ _CONTENT_TYPES: Final[dict[str, str]] = {
     "resource_link": "ResourceLink",
 }
 
-# Revisions with the same content blocks as the newest revision. Their tool results need no projection.
+# Revisions with the content blocks of the newest revision, so that tool results need no projection.
 _NEWEST: Final = RELEASED[-1]
 _KNOW_ALL_CONTENT: Final = frozenset(
     revision
@@ -100,7 +99,7 @@ def project_to_revision(value: Any, wire_type: str, revision: Revision) -> Any:
 
 
 def project_content(block: Json, revision: Revision) -> Json:
-    """Return a content block for a revision. If the revision does not have the type, return a text block."""
+    """Return a content block for a revision, or a text block if the revision does not have the type."""
     kind = block.get("type")
     if kind not in revision.content:
         # Do not change other types, such as custom types or the tool results of sampling.
@@ -141,10 +140,9 @@ _NEWEST_FIELDS: Final = RELEASED[-1].form_fields
 
 
 def normalize_elicitation_form(schema: Mapping[str, Any]) -> Json:
-    """Return the form for a JSON Schema. Resolve local references and optional types, and remove unsupported keywords.
+    """Return the form for a JSON Schema, or raise ElicitationFormError if forms do not support a field.
 
-    Raises:
-        ElicitationFormError: the schema is not an object, or has a nested field or a field of an unsupported type.
+    Local references and optional types are resolved, and unsupported keywords are removed.
     """
     if schema.get("type", "object") != "object" or not isinstance(schema.get("properties", {}), Mapping):
         raise ElicitationFormError("a form must be a schema of type object with properties")
@@ -156,11 +154,7 @@ def normalize_elicitation_form(schema: Mapping[str, Any]) -> Json:
 
 
 def project_elicitation_form(form: Json, revision: Revision) -> Json:
-    """Convert a form from `normalize_elicitation_form` for `revision`.
-
-    Raises:
-        ElicitationFormError: the revision does not support the kind of a field.
-    """
+    """Convert a form from `normalize_elicitation_form` for `revision`, or raise ElicitationFormError."""
     return {
         **form,
         "properties": {
@@ -190,7 +184,7 @@ def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
 
 
 def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
-    """Follow a field's local references. If only one alternative is not null, choose this alternative."""
+    """Follow a field's local references, and choose an alternative if only one is not null."""
     found = dict(field)
     for _ in range(8):
         found = dict(resolve_definition(found, definitions))

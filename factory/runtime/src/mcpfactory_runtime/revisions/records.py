@@ -86,7 +86,7 @@ class Revision:
     wire_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that the table of methods contains each method. Otherwise, raise ValueError."""
+        """Check that the table of methods contains each method."""
         named = self.methods.union(self.client_requests, self.notifications, self.client_notifications, self.cacheable)
         if unknown := named.union(self.wire_names).difference(METHODS):
             raise ValueError(
@@ -132,14 +132,8 @@ def successor(
 ) -> Revision:
     """Return the revision after `before`.
 
-    Args:
-        before: the previous revision.
-        name: name of the new revision.
-        add: attribute → members to add to the set, separated by spaces.
-        drop: attribute → members to remove from the set. A missing member raises AssertionError.
-        add_fields: wire type → new fields, separated by spaces.
-        drop_fields: wire type → removed fields, separated by spaces.
-        changes: attributes with new values.
+    `add` and `drop` map an attribute to members of a set, separated by spaces. Dropping a missing member raises
+    AssertionError. `add_fields` and `drop_fields` map a wire type to fields. `changes` are attributes with new values.
     """
     sets: dict[str, Names] = {}
     for attribute, members in _words(add or {}).items():

@@ -1,8 +1,8 @@
-"""Validators for keywords that pydantic-core does not support: `oneOf`, `not`, `if`, `contains` and others.
+"""Validators for keywords that pydantic-core does not support, such as `oneOf`, `not`, `if` and `contains`.
 
 Each function returns a core schema that checks one keyword and returns the value unchanged. Subschemas are compiled
-without repairs. If a subschema is not fully checked (`is_fully_checked`), the caller must omit the keyword. A `not`
-with such a subschema could refuse valid values.
+without repairs. The caller must omit a keyword if a subschema is not fully checked (`is_fully_checked`). For example,
+`not` could otherwise refuse valid values.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ _MAX_PARTS: Final = 2_000  # maximum subschemas that `is_fully_checked` visits
 
 
 class _Attempt(NamedTuple):
-    """A value, and the name of the subschema that validates it."""
-
     part: str
     value: Any
 
@@ -193,7 +191,7 @@ def _is_matched(name: str, engines: Iterable[SchemaValidator | None]) -> bool:
 
 @lru_cache(maxsize=1024)
 def pattern_validator(pattern: str) -> SchemaValidator | None:
-    """Return a linear-time validator of strings for a pattern. If the pattern is not supported, return None."""
+    """Return a linear-time validator of strings for a pattern, or None if the pattern is not supported."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, strict=True))
     except SchemaError:
@@ -203,7 +201,7 @@ def pattern_validator(pattern: str) -> SchemaValidator | None:
 def is_fully_checked(
     schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]
 ) -> bool:
-    """Return True if each keyword of a schema is checked. Every accepted value is then valid.
+    """Return True if each keyword of a schema is checked, so that every accepted value is valid.
 
     `lists_none` returns True for an enumeration that permits none of its values, because such an enumeration is not
     enforced.
@@ -223,7 +221,7 @@ def is_fully_checked(
                 target = references.follow(part)[1]
             except UnusableSchemaError:
                 return False
-            if target is schema:  # a cycle
+            if target is schema:  # a cycle of references
                 return False
             waiting.append(target)
         waiting += [child for _, child in children(part)]
@@ -231,7 +229,7 @@ def is_fully_checked(
 
 
 def _has_unchecked_keyword(part: Mapping[str, Any]) -> bool:
-    """Return True if a schema has an unchecked constraint. Subschemas are not considered."""
+    """Return True if a schema itself has an unchecked constraint."""
     patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
     if isinstance(part.get("patternProperties"), dict):
         patterns += part["patternProperties"]
@@ -245,7 +243,7 @@ def _has_unchecked_keyword(part: Mapping[str, Any]) -> bool:
 
 
 def _excludes_required(part: Mapping[str, Any]) -> bool:
-    """Return True if the schema requires a property that it also forbids. Validation accepts this property."""
+    """Return True if the schema requires a property that it also forbids, because validation accepts this property."""
     if part.get("additionalProperties") is not False:
         return False
     properties, patterns = properties_of(part), part.get("patternProperties")

@@ -1,6 +1,6 @@
-"""Schemas of builtin types, without an import of pydantic.
+"""Schemas of builtin types, without pydantic, whose import takes six times as long as that of pydantic-core.
 
-The import of pydantic takes six times as long as the import of pydantic-core. Most tools take only strings and numbers.
+Most tools take only strings and numbers. `pydantic_schemas` converts other types.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SIMPLE: Final[dict[Any, CoreAndJson]] = {
 
 
 def builtin_schema(annotation: Any) -> CoreAndJson | None:
-    """Return the pydantic-core schema and the JSON Schema of an annotation. If the type is not supported, return None.
+    """Return the pydantic-core schema and the JSON Schema of an annotation, or None if the type is not supported.
 
     Supported types are int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and
     booleans, and unions of these types. The metadata of `Annotated` may only contain strings, which become the

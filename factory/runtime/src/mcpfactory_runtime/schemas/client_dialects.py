@@ -68,7 +68,7 @@ _DIGEST: Final = 6  # characters of the digest in a shortened name
 
 
 def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
-    """Adapt a Tool object to the limits of a client. Omit an output schema that exceeds the limits."""
+    """Adapt a Tool object to the limits of a client. An output schema that exceeds the limits is omitted."""
     schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
     if notes:
@@ -79,7 +79,7 @@ def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
 
 
 def _flattened(schema: Any, limits: ClientLimits) -> tuple[Any, list[str]]:
-    """Return the flattened schema, and notes about its root. A tool with an unusable schema cannot be called anyway."""
+    """Return the flattened schema, and notes about its root. An unusable schema is returned unchanged."""
     if not isinstance(schema, Mapping):
         return schema, []
     try:
@@ -89,7 +89,7 @@ def _flattened(schema: Any, limits: ClientLimits) -> tuple[Any, list[str]]:
 
 
 def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
-    """Return a unique name of at most `longest` characters for each name. Other names do not affect the result."""
+    """Return a unique name of at most `longest` characters for each name, independent of the other names."""
     return {name: name if len(name) <= longest else _cut(name, longest) for name in names}
 
 
@@ -134,7 +134,6 @@ class _Flattener:
     def _resolved(
         self, schema: Mapping[str, Any], inside: tuple[str, ...], depth: int, notes: list[str], *, merge: bool
     ) -> Json:
-        """Replace the schema's reference by its target, and convert the subschemas."""
         own = {key: value for key, value in schema.items() if key not in _IGNORED and key != "$ref"}
         if not isinstance(schema.get("$ref"), str):
             return self._parts(own, inside, depth)
@@ -166,7 +165,7 @@ class _Flattener:
 
 
 def _without_combinators(schema: Json, notes: list[str]) -> Json:
-    """Return the schema without combinators. `allOf` and alternatives are merged into the other keywords."""
+    """Merge `allOf` and alternatives into the other keywords of a schema."""
     done = {key: value for key, value in schema.items() if key not in _COMBINING}
     for part in subschemas_of(schema, "allOf"):
         done = _intersection(done, part)
@@ -179,7 +178,7 @@ def _without_combinators(schema: Json, notes: list[str]) -> Json:
 
 
 def _intersection(one: Any, other: Any) -> Any:
-    """Return a schema that permits all values that satisfy both schemas. Of two bounds, keep the first schema's."""
+    """Return a schema that permits all values that satisfy both schemas. Of two bounds, keep the first."""
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return other if one is True else one
     done = intersect_schemas(one, other, _intersection)

@@ -1,7 +1,7 @@
 """Differences of two schemas: values that are no longer accepted, and values that are newly accepted.
 
-A difference is `(code, path, message)`. The path points to a value (`address.street`, `tags[]`). Changes of keywords
-such as `not` or `if` have the code "schema-changed", because their meaning is not compared.
+A difference is `(code, path, message)`, with a path such as `address.street` or `tags[]`. Changes of keywords such as
+`not` or `if` have the code "schema-changed", because their meaning is not compared.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _enums(old: Json, new: Json, path: str) -> Iterator[_Found]:
 
 
 def _values(schema: Json) -> list[str] | None:
-    """Return the values of enum or const as JSON texts. If the schema has neither, return None."""
+    """Return the values of enum or const as JSON texts."""
     values = enum_values(schema)
     return None if values is None else [_compact(value) for value in values]
 
@@ -150,7 +150,7 @@ def _bounds(old: Json, new: Json, path: str) -> Iterator[_Found]:
 
 
 def _bound(value: Any, sign: int) -> float:
-    """Return a bound as a number. A larger number permits more values, and a missing bound permits the most."""
+    """Return a bound as a number, which is larger if the bound permits more values."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
     return value * sign if known else float("inf")
 
@@ -242,7 +242,7 @@ def _opened(old: Json, new: Json) -> bool:
 
 
 def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return a schema without texts and with references inlined. Equal results accept equal values."""
+    """Return a schema without texts and references, to compare the accepted values."""
     if depth > _DEPTH:
         return None
     if not isinstance(schema, dict):

@@ -46,7 +46,7 @@ def intersect_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner
 
 
 def unite_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) -> Json:
-    """Return a schema that permits all values of both schemas. Keep only types, values, properties and items."""
+    """Return a schema that permits all values of both schemas, with only types, values, properties and items."""
     if not first or not second:
         return {}
     if _is_same(first, second):
@@ -71,13 +71,13 @@ def unite_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Co
 
 
 def enum_values(schema: Mapping[str, Any]) -> list[Any] | None:
-    """Return the values of `const` or `enum`. If the schema has neither, return None."""
+    """Return the values of `const` or `enum`, or None if the schema has neither."""
     found = [schema["const"]] if "const" in schema else schema.get("enum")
     return found if isinstance(found, list) else None
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
-    """Return the values without duplicates. The values `1` and `true` are different."""
+    """Return the values without duplicates, where `1` and `true` are different."""
     return list({json_key(value): value for value in values}.values())
 
 
@@ -89,8 +89,8 @@ def common_types(first: Any, second: Any) -> list[str]:
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Return True if two JSON values are equal. The values `1` and `true` are different."""
-    # The comparison with `==` is faster, but `1 == True`.
+    """Return True if two JSON values are equal, where `1` and `true` are different."""
+    # first compare with `==`, which is fast, but for which `1 == True`
     return bool(first == second) and json_key(first) == json_key(second)
 
 

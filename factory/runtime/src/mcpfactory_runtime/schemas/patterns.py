@@ -36,7 +36,7 @@ class _UnknownSyntaxError(Exception):
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return True if the text matches. If the result is unknown, return False."""
+    """Return True if the text matches, and False if the result is unknown."""
     compiled = pattern_validator(pattern)
     if compiled is None:
         return len(text) <= _SHORT and _searched(pattern, text)
@@ -57,7 +57,7 @@ def _searched(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _parsed(pattern: str) -> tuple[_Node, ...]:
-    """Return the nodes of an expression. If the expression is unreadable or has flags, return one unknown node."""
+    """Return the nodes of an expression, or one unknown node if the expression is unreadable or has flags."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's warning "possible nested set" is harmless
@@ -68,7 +68,7 @@ def _parsed(pattern: str) -> tuple[_Node, ...]:
 
 
 def matching_texts(pattern: str) -> Iterator[str]:
-    """Yield texts that match the pattern, shortest first. For unsupported syntax, yield nothing."""
+    """Yield texts that match the pattern, shortest first."""
     seen = set()
     for repeats in _REPEATS:
         try:
@@ -81,7 +81,7 @@ def matching_texts(pattern: str) -> Iterator[str]:
 
 
 def _text(nodes: Iterable[_Node], repeats: int, depth: int) -> str:
-    """Return a text for a sequence of nodes. The text contains `repeats` copies of each part that may be repeated."""
+    """Return a text for a sequence of nodes, with `repeats` copies of each part that may be repeated."""
     if depth > _DEEPEST:
         raise _UnknownSyntaxError
     text = ""

@@ -40,11 +40,8 @@ def pydantic_field_default(default: Any) -> tuple[bool, Callable[[], Any] | None
 def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[Any, Json]:
     """Return a validator and the JSON Schema for the arguments of a function.
 
-    Args:
-        parameters: name → (annotation, default in the signature, required).
-
-    Raises:
-        TypeError: pydantic does not support an annotation.
+    `parameters` maps a name to (annotation, default in the signature, required). An unsupported annotation raises
+    TypeError.
     """
     fields: Json = {}
     for name, (annotation, default, required) in parameters.items():
@@ -66,7 +63,6 @@ def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[A
 
 
 def _unknown(fields: Json) -> str:
-    """Return the name of the parameter that pydantic does not support, as a prefix for an error message."""
     for name, annotation in fields.items():
         origin: Any = get_origin(annotation)
         try:
@@ -79,8 +75,7 @@ def _unknown(fields: Json) -> str:
 def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
     """Return a function that converts a value to validated JSON data, and the JSON Schema of the data.
 
-    Raises:
-        TypeError: pydantic does not support the annotation.
+    An unsupported annotation raises TypeError.
     """
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)

@@ -18,7 +18,7 @@ from mcpfactory_runtime.schemas.walk import children, unescape
 
 
 class UnusableSchemaError(ValueError):
-    """Error for a schema that cannot be used for validation. The message contains a hint."""
+    """Error for a schema that cannot be used for validation."""
 
 
 class SchemaDialect(NamedTuple):
@@ -44,19 +44,12 @@ _DIALECTS: Final[dict[str, SchemaDialect]] = {
 
 
 class SchemaReferences:
-    """Targets of the references in a schema.
-
-    Attributes:
-        dialect: dialect of the schema.
-
-    Raises:
-        UnusableSchemaError: the dialect is unknown, or the schema has several dialects (rule 1).
-    """
+    """Targets of the references in a schema. UnusableSchemaError is raised for an unknown dialect (rule 1)."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.dialect = _dialect(root.get("$schema"))
         self._base = _own_id(root, "")
-        # id() of a part → the `$id` that applies to the part, if it differs from the root's.
+        # id() of a part → the `$id` that applies to the part, if the `$id` differs from the root's
         self._bases: dict[int, str] = {}
         self._resources: dict[str, Any] = {"": root}
         self._anchors: dict[tuple[str, str], Any] = {}
@@ -78,10 +71,7 @@ class SchemaReferences:
     def follow(self, part: Mapping[str, Any]) -> tuple[str, Any]:
         """Follow the `$ref` of a schema part through all further references. Return the target's URI and the target.
 
-        The target of a circular reference is True.
-
-        Raises:
-            UnusableSchemaError: the reference is unresolvable (rule 2).
+        The target of a circular reference is True. An unresolvable reference raises UnusableSchemaError (rule 2).
         """
         seen = set()
         while True:
@@ -135,7 +125,7 @@ def _join(base: str, reference: str) -> str:
 
 
 def _own_id(part: Mapping[str, Any], base: str) -> str:
-    """Return the URI of a part. A part without an `$id` has the URI of the enclosing part."""
+    """Return the `$id` of a part, or of the enclosing part, as a URI."""
     own = part.get("$id")
     return _join(base, own).partition("#")[0] if isinstance(own, str) and not own.startswith("#") else base
 

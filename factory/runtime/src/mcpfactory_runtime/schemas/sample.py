@@ -70,7 +70,7 @@ _FORMATS: Final = {
 def sample(
     schema: Any, root: Mapping[str, Any], depth: float = 0, *, minimal: bool = False, lenient: bool = False
 ) -> Any:
-    """Return a value for the schema. If no value is known (`false`, a cycle of required properties), return `NOTHING`.
+    """Return a value for the schema, or `NOTHING` if no value is known, such as for `false`.
 
     Args:
         schema: the schema.
@@ -94,7 +94,7 @@ def author_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
-    """Yield other values of the schema than `value`. The values that are most likely valid come first.
+    """Yield other values of the schema than `value`, most likely valid ones first.
 
     A different `step` gives different values.
     """
@@ -115,7 +115,7 @@ def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: i
 
 
 def two_item_arrays(value: list[Any], schema: Any, root: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Yield arrays of two items if `value` has one item. Only several items show how an array is serialized."""
+    """Yield arrays of two items if `value` has one item, because only several items show how an array is serialized."""
     items = items_schema_of(resolve(schema, root))
     if len(value) == 1:
         yield from ([value[0], other] for other in alternative_values(value[0], items, root, 1))
@@ -190,7 +190,6 @@ class _Sampler:
         return None if nullable and "null" in (types_of(rest) or ["null"]) else NOTHING
 
     def _all_of(self, schema: Mapping[str, Any], written: list[Any], depth: float) -> Any:
-        """Merge the parts of `allOf` into one schema, and return a value for the merged schema."""
         own = {key: value for key, value in schema.items() if key != "allOf"}
         parts = [inner for part in written if isinstance(inner := resolve(part, self._root), dict)]
         # A value cannot be both an object and a scalar, so drop the scalar parts.
@@ -211,7 +210,7 @@ class _Sampler:
     # --- methods, one for each type ---
 
     def object(self, schema: Mapping[str, Any], depth: float) -> Any:
-        # Use a dict, which keeps the document's order. The order of a set is not deterministic.
+        # Use a dict, because the order of a set is not deterministic.
         required = dict.fromkeys(required_of(schema))
         properties = dict(properties_of(schema))
         extra = schema.get("additionalProperties")
@@ -250,7 +249,7 @@ class _Sampler:
         if more > max(0, self._left):
             return NOTHING
         self._left -= more
-        # The value is None if the nesting limit was reached.
+        # The item is None if the nesting limit left no room for its objects.
         if fewest == 0 and (value is NOTHING or value is None):
             return []
         if value is NOTHING:
@@ -333,7 +332,6 @@ def _author_value(schema: Mapping[str, Any]) -> Any:
 
 
 def _fits_simple_bounds(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Return True if an author's value has one of the schema's types and is within the schema's simple bounds."""
     if not _has_type(value, schema):
         return False
     if isinstance(value, dict | list):  # objects and arrays would need a full validator
@@ -373,7 +371,6 @@ def _distinct(items: Any, value: Any, number: int) -> Any:
 
 
 def _count(schema: Mapping[str, Any], keyword: str, default: int) -> int:
-    """Return a bound of a length or of a number of items, or `default`."""
     value = schema.get(keyword)
     return int(value) if is_number(value) and 0 <= value < math.inf else default
 

@@ -76,7 +76,7 @@ _UNSUPPORTED: Final = frozenset({"oneOf", "not", "if", "dependentRequired", "dep
 
 
 class ArgumentValidator:
-    """Validator of the arguments of one tool. `compile_schema` creates it."""
+    """Validator of the arguments of one tool."""
 
     __slots__ = ("_properties", "_validator")
 
@@ -125,7 +125,7 @@ class _Compiler:
         self._definitions: dict[str, CoreSchema | None] = {}  # the value is None until the definition is compiled
         self._nulls: dict[str, bool] = {}
         self._waiting: list[tuple[str, Any, bool]] = []
-        # Definition being compiled. None during the compilation of a nested schema.
+        # Definition being compiled, or None during the compilation of a nested schema.
         self._owner: str | None = None
         self._branched = False  # True if several schemas apply to the value
         # id() of an enumeration → the enumeration, and True if no value is permitted.
@@ -206,7 +206,6 @@ class _Compiler:
         return steps
 
     def _can_check_one_of(self, schema: Mapping[str, Any]) -> bool:
-        """Return True if `one_of_schema` can check the schema's `oneOf`."""
         branches = subschemas_of(schema, "oneOf")
         return len(branches) > 1 and self._is_exact(branches)
 
@@ -226,7 +225,6 @@ class _Compiler:
         return found[1]
 
     def _permitted(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
-        """Return the listed values that the other keywords permit."""
         kinds = types_of(schema)
         fitting = [value for value in values if has_json_type(value, kinds)] if kinds else values
         rest = {key: value for key, value in schema.items() if key in OWN_KEYS or key == "type"}
@@ -239,7 +237,6 @@ class _Compiler:
         return fitting
 
     def _own_keywords(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
-        """Compile the keywords of a schema without `$ref` and the combinators."""
         if (values := enum_values(schema)) is not None:
             return _plain(EnumValidator(self._permitted(values, schema, depth) or values, lenient=lenient))
         kind = schema.get("type")
@@ -458,7 +455,7 @@ def _plain(check: Callable[[Any], Any]) -> CoreSchema:
 
 
 def _positional(places: list[CoreSchema], items: CoreSchema) -> CoreSchema:
-    """Compile `prefixItems`. Shorter arrays are valid, so each length needs a separate tuple schema."""
+    """Compile `prefixItems`, with one tuple schema per length, because shorter arrays are valid."""
     count = len(places)
     choices: dict[Any, CoreSchema] = {f"{STRICT}{n}": core_schema.tuple_schema(places[:n]) for n in range(count)}
     choices[f"{STRICT}{count}"] = core_schema.tuple_schema([*places, items], variadic_item_index=count)
@@ -493,7 +490,7 @@ class TooManyVisitsError(Exception):
 
 
 class VisitCounter:
-    """Counter of the visits in one validation. The counter is the context of the validation."""
+    """Counter of the visits in one validation, for the context of the validation."""
 
     __slots__ = ("_arguments", "_left")
 

@@ -1,8 +1,7 @@
 """Validation and repair of single values, and error messages for models.
 
 The location of an error contains a label for each branch of a union (`STRICT` or `LENIENT`, with the branch). This
-module removes the labels. If several branches fail, only the error of the closest branch is reported. Error messages
-contain no long values.
+module removes the labels. If several branches fail, only the error of the closest branch is reported.
 """
 
 from __future__ import annotations
@@ -241,7 +240,7 @@ class NumberValidator:
 
 
 class EnumValidator:
-    """Validator of listed values, compared as JSON. In JSON, 1 equals 1.0, but not true."""
+    """Validator of listed values, compared as JSON, in which 1 equals 1.0, but not true."""
 
     __slots__ = ("_by_key", "_by_text", "_values")
 
@@ -280,7 +279,7 @@ def check_unique(value: list[Any]) -> list[Any]:
 
 
 def number_from_text(text: str) -> Any:
-    """Return the number in a text. If the text is not a JSON number, return the text."""
+    """Return the number in a text, or the text if it is not a JSON number."""
     if re.fullmatch(r"\s*-?(0|[1-9]\d{0,300})(\.\d{1,300})?([eE][+-]?\d{1,3})?\s*", text, re.ASCII):
         number = json.loads(text)
         return number if math.isfinite(number) else text
@@ -288,12 +287,12 @@ def number_from_text(text: str) -> Any:
 
 
 def text_from_integer(value: Any) -> Any:
-    """Return an integer as text. Return any other value unchanged, because the text of 1.0 could be 1.0 or 1.00."""
+    """Return an integer as text. The text of 1.0 is ambiguous, so return any other value unchanged."""
     return str(value) if type(value) is int and abs(value) < 10**40 else value
 
 
 def boolean_from_text(value: Any) -> Any:
-    """Return the boolean for "true" or "false". Return any other value unchanged."""
+    """Return the boolean for "true" or "false", and any other value unchanged."""
     return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
@@ -319,7 +318,7 @@ def parse_argument_text(schema: Any, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return [text] if kinds == {"array"} else text  # the server will report an error
+        return [text] if kinds == {"array"} else text  # the server reports the invalid text
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
@@ -355,7 +354,7 @@ TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def json_key(value: Any) -> Any:
-    """Return a key that is equal for equal JSON values. 1 equals 1.0, and the order of members has no effect."""
+    """Return a key that is equal for equal JSON values, such as 1 and 1.0, or objects with another order of members."""
     if isinstance(value, bool) or value is None:
         return (type(value), value)
     if isinstance(value, list):

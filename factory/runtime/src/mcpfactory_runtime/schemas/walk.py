@@ -43,7 +43,7 @@ def children(schema: Any) -> Iterator[tuple[Steps, Any]]:
 
 
 def walk(schema: Any) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
-    """Yield a schema and all its subschemas with their locations, outer schemas first. Do not follow references."""
+    """Yield a schema and all its subschemas with their locations, outer schemas first. References are not followed."""
     waiting: list[tuple[Steps, Any]] = [((), schema)]
     while waiting:
         place, part = waiting.pop()
@@ -88,7 +88,7 @@ def required_of(schema: Any) -> list[str]:
 
 
 def items_schema_of(schema: Any) -> Any:
-    """Return the schema of an array's items. Without such a schema, return True, because any item is valid."""
+    """Return the schema of an array's items, or True if any item is valid."""
     return schema.get("items", True) if isinstance(schema, Mapping) else True
 
 
@@ -128,7 +128,7 @@ def definition_reference(name: str) -> str:
 
 
 def definition(reference: Any) -> str:
-    """Return the name in a reference `#/$defs/<name>`. For any other value, return ""."""
+    """Return the name in a reference `#/$defs/<name>`, or "" for any other value."""
     known = isinstance(reference, str) and reference.startswith(_PREFIX)
     return unescape(reference.removeprefix(_PREFIX)) if known else ""
 
@@ -136,7 +136,7 @@ def definition(reference: Any) -> str:
 def resolve(schema: Any, root: Mapping[str, Any]) -> Any:
     """Follow `$ref`s at the top of a schema in the document `root`. Keywords next to `$ref` take precedence.
 
-    If a reference is dangling, remote or circular, return {}.
+    A dangling, remote or circular reference gives {}.
     """
     for _ in range(_HOPS + 1):
         reference = schema.get("$ref") if isinstance(schema, Mapping) else None
@@ -166,7 +166,7 @@ def _at(root: Any, reference: str) -> Any:
 
 
 def references(schema: Any) -> Iterator[str]:
-    """Yield the name of the definition for each reference in a schema. Names may be repeated."""
+    """Yield the name of the definition for each reference in a schema, with repetitions."""
     waiting = [schema]
     while waiting:
         part = waiting.pop()
