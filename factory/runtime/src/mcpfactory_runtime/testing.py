@@ -26,7 +26,7 @@ __all__ = ["compile_schema", "connect", "differences", "override"]
 
 
 class MemoryStream:
-    """The client's end of a connection. The server handles sent bytes at once. Bytes from the server are queued."""
+    """The client's end of a connection. The server handles sent bytes at once, and bytes from the server are queued."""
 
     def __init__(self, server: ServerInterface) -> None:
         self._lines = LineReader(server.max_message_size)
@@ -35,7 +35,7 @@ class MemoryStream:
         self.session.private = True
 
     async def send(self, data: bytes) -> None:
-        """Send bytes to the server. The bytes need not be complete lines."""
+        """Send bytes to the server, which need not be complete lines."""
         for line in self._lines.feed(data):
             self.session.feed(line)
 
@@ -51,7 +51,7 @@ class MemoryStream:
 
 @asynccontextmanager
 async def serve_memory(server: ServerInterface) -> AsyncIterator[MemoryStream]:
-    """Run a server for one client in this process. Close the stream at the end."""
+    """Run a server for one client in this process."""
     async with server.running():
         stream = MemoryStream(server)
         try:
@@ -62,11 +62,11 @@ async def serve_memory(server: ServerInterface) -> AsyncIterator[MemoryStream]:
 
 @asynccontextmanager
 async def connect(server: Server, revision: str = "", **options: Any) -> AsyncIterator[Client]:
-    """Run the server in memory, and yield a connected client. The client uses the protocol of stdio.
+    """Run the server in memory, and yield a connected client, which uses the protocol of stdio.
 
     Args:
         server: the server under test.
-        revision: protocol revision to use; "" is the newest.
+        revision: protocol revision to use. The default is the newest.
         options: arguments of `mcpfactory_runtime.client.Client`, such as elicitation, sampling, roots and notified.
     """
     async with serve_memory(server) as stream, Client.connect_memory(stream, revision=revision, **options) as client:

@@ -21,7 +21,7 @@ class CallTracer(Protocol):
     """Tracer that adds API requests to the trace of the current request."""
 
     def call(self, method: str, url: str, attempt: int) -> AbstractContextManager[TracedCall]:
-        """Return a context manager for one request. `attempt` is 0 for the first attempt."""
+        """Return a context manager for one request."""
 
 
 CURRENT: Final[ContextVar[CallTracer | None]] = ContextVar("mcpfactory_tracer", default=None)

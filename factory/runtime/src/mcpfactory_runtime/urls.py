@@ -66,7 +66,7 @@ def is_public(address: str) -> bool:
 
 
 def host_port(host: str, port: int) -> str:
-    """Return `host:port` in canonical form for comparisons. An IPv6 address is in brackets."""
+    """Return `host:port` in canonical form for comparisons, with an IPv6 address in brackets."""
     name = host.lower().strip("[]")
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
@@ -77,7 +77,7 @@ def has_web_scheme(text: str) -> bool:
 
 
 def split_web_url(text: str) -> SplitResult | None:
-    """Return the parts of an http or https URL. If the scheme, host or port is invalid, return None (RFC 3986 §3.2)."""
+    """Return the parts of an http or https URL, or None if the scheme, host or port is invalid (RFC 3986 §3.2)."""
     try:
         parts = urlsplit(text)
         _ = parts.port
@@ -87,13 +87,13 @@ def split_web_url(text: str) -> SplitResult | None:
 
 
 def host_port_of(url: str) -> str:
-    """Return `host:port` of a URL. If the URL is not a complete http or https URL, return ""."""
+    """Return `host:port` of a URL, or "" if the URL is not a complete http or https URL."""
     parts = split_web_url(url)
     return host_port(parts.hostname or "", _port(parts)) if parts else ""
 
 
 def private_target_kind(url: str) -> str:
-    """Return the kind of a private target, "this machine" or "a private network". If the host looks public, return "".
+    """Return the kind of a private target, "this machine" or "a private network", or "" if the host looks public.
 
     Names are not resolved. Only the request detects that a name has a private address.
     """
@@ -137,7 +137,7 @@ _REASONS: Final[dict[Refusal, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Target of a redirect, with the next request. If the redirect is followed, `refusal` is ""."""
+    """Target of a redirect, and the next request. `refusal` is empty if the redirect is followed."""
 
     url: str
     method: str
@@ -156,13 +156,13 @@ class Redirect:
 
 
 class RedirectTracker:
-    """The redirects of one request. Loops, and more than `MAX_REDIRECTS` redirects, are refused."""
+    """The redirects of one request, without loops, and at most `MAX_REDIRECTS`."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[str, str]] = []
 
     def next(self, method: str, url: str, status: int, location: str) -> Redirect | None:
-        """Return the redirect of a response, or None. The arguments are those of `redirect_of`."""
+        """Return the redirect of a response, like `redirect_of`, but also refuse loops and too many redirects."""
         found = redirect_of(method, url, status, location)
         if found is None or found.refusal:
             return found
@@ -173,13 +173,9 @@ class RedirectTracker:
 
 
 def redirect_of(method: str, url: str, status: int, location: str) -> Redirect | None:
-    """Return the redirect of a response. If the response is not a redirect, return None.
+    """Return the redirect of a response, or None if the response is not a redirect.
 
-    Args:
-        method: method of the request.
-        url: absolute URL of the request.
-        status: status of the response.
-        location: Location header of the response, or "".
+    `method` and `url` belong to the request. `location` is the Location header of the response.
     """
     if not 300 <= status < 400 or status == 304:
         return None
@@ -208,7 +204,7 @@ def is_same_origin(url: str, target: str) -> bool:
 
 
 def _joined(url: str, location: str) -> str:
-    """Return the absolute, encoded URL of a Location without user and fragment. If the URL is invalid, return ""."""
+    """Return the absolute, encoded URL of a Location without user and fragment, or "" if the URL is invalid."""
     try:
         parts = _split(urljoin(url, quote(location.strip(), safe=_KEPT)))
     except ValueError:

@@ -1,9 +1,7 @@
 """Stores shared by processes: the interface, the memory store, and the registry of the processes.
 
-A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes. All entries of a space expire
-together, unless a write extends the lifetime. A mailbox is a queue that one process reads. All shared data is in spaces
-and mailboxes: tasks, sessions, streams, rates, used states, caches. To support another database, implement the methods
-of `SharedStore`.
+A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes, whose entries expire together. A
+mailbox is a queue that one process reads. To support another database, implement the methods of `SharedStore`.
 """
 
 from __future__ import annotations
@@ -19,15 +17,15 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 Changes = Sequence[tuple[str, bytes | None]]
-"""Keys of a space and their new values. None removes an entry; `prefix*` with None removes all matching entries."""
+"""Keys of a space and their new values. None removes the entry, or all matching entries if the key is `prefix*`."""
 
 
 class StoreError(OSError):
-    """Error for a store that cannot be used. The message contains a hint."""
+    """Error for a store that cannot be used."""
 
 
 class ExpectedEntry(NamedTuple):
-    """Condition for a write: the current value of an entry. None means that the entry must not exist."""
+    """Condition for a write: the current value of an entry, or None for a missing entry."""
 
     key: str
     value: bytes | None
@@ -36,14 +34,13 @@ class ExpectedEntry(NamedTuple):
 class SharedStore(ABC):
     """Spaces and mailboxes, for use in the event loop. All methods raise StoreError.
 
-    Attributes:
-        shared: True if other processes have access to the same data.
+    `shared` is True if other processes have access to the same data.
     """
 
     shared: bool = True
 
     async def open(self) -> None:  # noqa: B027 - a store in memory has nothing to open
-        """Open the store, to detect errors early. Otherwise, the first call of another method opens the store."""
+        """Open the store, to detect errors early."""
 
     async def aclose(self) -> None:  # noqa: B027 - likewise
         """Close the store. The next call opens the store again."""
@@ -54,26 +51,15 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def scan(self, space: str, prefix: str = "", after: str = "", limit: int = 0) -> list[tuple[str, bytes]]:
-        """Return entries in the order of their keys.
-
-        Args:
-            space: name of the space.
-            prefix: prefix of the keys.
-            after: only later keys than `after` are returned.
-            limit: maximum number of entries; 0 means no limit.
-        """
+        """Return the entries after the key `after` in the order of their keys. With `limit` 0, return all."""
 
     @abstractmethod
     async def write(
         self, space: str, changes: Changes, *, seconds: float, expected: ExpectedEntry | None = None
     ) -> bool:
-        """Change a space atomically. Return True if the condition was met, and the changes were written.
+        """Change a space atomically. Return True if the condition `expected` was met, and the changes were written.
 
-        Args:
-            space: name of the space. The first entry creates the space.
-            changes: new values of entries.
-            seconds: lifetime of the space from now.
-            expected: condition for the write.
+        The first entry creates the space. `seconds` is the new lifetime of the space.
         """
 
     @abstractmethod
@@ -82,7 +68,7 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
-        """Add a message to a mailbox. The mailbox expires if no other message follows within `seconds`."""
+        """Add a message to a mailbox, which expires if no other message follows within `seconds`."""
 
     @abstractmethod
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
@@ -96,7 +82,7 @@ _SWEEP_EVERY: Final = 256  # number of writes between two removals of expired da
 
 
 class MemoryStore(SharedStore):
-    """Store in the memory of the process. Use the store only in the event loop. `clock` returns seconds."""
+    """Store in the memory of the process, for use in the event loop."""
 
     shared = False
 
@@ -184,7 +170,7 @@ class MemoryStore(SharedStore):
 
 
 LEASE: Final = 3.0
-"""Seconds without a heartbeat after which a process counts as dead. Others may then take over its sessions."""
+"""Seconds without a heartbeat after which other processes may take over the sessions of a process."""
 
 _DAY: Final = 86_400.0  # seconds
 _ALL: Final = "processes"  # space with the list of processes
@@ -193,15 +179,10 @@ log = logging.getLogger(__name__)
 
 
 class ProcessRegistry:
-    """Registry of the live processes that share a store. Use the registry only in the event loop.
+    """Registry of the live processes that share a store, for use in the event loop.
 
-    Args:
-        store: the shared store.
-        lease: seconds without a heartbeat after which others consider this process dead.
-
-    Attributes:
-        id: name of this process and of its mailbox.
-        on_lapse: async function that is called after the lease expired. Others may have considered this process dead.
+    Other processes consider this process dead after `lease` seconds without a heartbeat. `id` is the name of this
+    process and of its mailbox. `on_lapse` is called after the lease expired.
     """
 
     def __init__(self, store: SharedStore, lease: float = LEASE) -> None:
@@ -234,7 +215,7 @@ class ProcessRegistry:
         return process == self.id or await self.store.get(_space(process), "") is not None
 
     async def others(self) -> list[str]:
-        """Return the other live processes. Remove dead processes from the list."""
+        """Return the other live processes, and remove dead processes from the list."""
         found = [process for process, _ in await self.store.scan(_ALL) if process != self.id]
         living = [process for process in found if await self.alive(process)]
         dead: Changes = [(process, None) for process in found if process not in living]

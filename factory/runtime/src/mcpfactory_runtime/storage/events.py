@@ -1,7 +1,7 @@
 """Sessions and their events in a shared store. At any time, one live process owns a session.
 
-The session contains its owner, and a write fails if the owner has changed. A slow process that was considered dead can
-therefore not change a session that another process has taken over.
+A write fails if the owner has changed. A slow process that was considered dead can therefore not change a session that
+another process has taken over.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _STATE: Final = "state"
 
 
 class SessionLostError(Exception):
-    """Another process has taken over the session. This process must not send the session's messages."""
+    """Another process has taken over the session, so this process must not send the session's messages."""
 
 
 class UnfinishedStream(NamedTuple):
-    """A stream that has not ended. `requests` are IDs of its requests, and `last` is the number of its last event."""
+    """A stream that has not ended, with the IDs of its requests and the number of its last event."""
 
     stream: str
     requests: list[str | int]
@@ -45,16 +45,10 @@ class UnfinishedStream(NamedTuple):
 
 
 class SharedSessions:
-    """The sessions in a store, and the writer of their journals. Use this object only in the event loop.
+    """The sessions in a store, and the writer of their journals, for use in the event loop.
 
-    Args:
-        store: the shared store.
-        processes: registry of live processes.
-        keep: seconds that a session is kept after its last use.
-
-    Attributes:
-        owned: journals of sessions that this process owns, by key.
-        closing: True if failed writes are no longer retried.
+    A session is kept for `keep` seconds after its last use. `owned` contains the journals of sessions that this process
+    owns. While `closing` is True, failed writes are not retried.
     """
 
     def __init__(self, store: SharedStore, processes: ProcessRegistry, *, keep: float = 24 * 3600.0) -> None:
@@ -70,13 +64,13 @@ class SharedSessions:
         self._writer: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Register this process. After each expiry of the lease, check the sessions."""
+        """Register this process, and check the sessions after each expiry of the lease."""
         self.closing = False
         await self.processes.join()
         self.processes.on_lapse = self.check_owned
 
     async def aclose(self) -> None:
-        """Write the pending changes. If the store does not accept the changes, they are lost."""
+        """Write the pending changes. They are lost if the store does not accept them."""
         self.closing = True
         await self.wait_until_written()
 
@@ -86,7 +80,7 @@ class SharedSessions:
             await journal.check_owner()
 
     def schedule(self, journal: SessionJournal, size: int) -> bool:
-        """Schedule a write of a journal's changes. If too many bytes of events are waiting, return False."""
+        """Schedule a write of a journal's changes. Return False if too many bytes of events are waiting."""
         if size and self._pending_size > _MAX_PENDING:
             log.warning("the store is too slow: events are not recorded")
             return False
@@ -118,13 +112,11 @@ class SharedSessions:
 
 
 class SessionJournal:
-    """One session in the store, and the recorder of its streams. Use a journal only in the event loop.
+    """One session in the store, and the recorder of its streams, for use in the event loop.
 
     The session's key is a digest of the session ID, so that readers of the store cannot use the session. Methods that
-    record return at once. Methods that read first wait for pending writes.
-
-    Attributes:
-        on_lost: called after another process has taken over the session.
+    record return at once. Methods that read first wait for pending writes. `on_lost` is called after another process
+    has taken over the session.
     """
 
     def __init__(self, sessions: SharedSessions, session_id: str) -> None:
@@ -194,7 +186,7 @@ class SessionJournal:
         self._change((f"stream/{stream}", json.dumps({"requests": list(requests)}).encode()))
 
     def append(self, stream: str, number: int, data: bytes) -> None:
-        """Record an event of a stream. If the stream is long, drop the oldest event."""
+        """Record an event of a stream. The oldest event of a long stream is dropped."""
         dropped = [(_event(stream, number - KEPT), None)] if number > KEPT else []
         self._change((_event(stream, number), data), *dropped, size=len(data))
 
@@ -224,7 +216,6 @@ class SessionJournal:
             await asyncio.sleep(_RETRY_DELAY)
 
     async def _attempt(self, changes: Changes) -> None:
-        """Write the changes, unless another process owns the session."""
         owned = self._sessions.owned
         if self._ended:
             if owned.get(self._key) is self:
@@ -246,7 +237,7 @@ class SessionJournal:
         return await self._store.write(self._space, changes, seconds=self._sessions.keep, expected=expected)
 
     async def wait_until_written(self) -> None:
-        """Wait until all changes so far are written. If another process owns the session, raise SessionLostError."""
+        """Wait until all changes so far are written. Raise SessionLostError if another process owns the session."""
         await self._sessions.wait_until_written()
         if self._lost:
             raise SessionLostError
@@ -259,7 +250,7 @@ class SessionJournal:
         return await self._store.get(self._space, _STATE) is not None
 
     async def load(self) -> tuple[Json, list[UnfinishedStream]] | None:
-        """Take over the session, and return its state and unfinished streams. If there is no session, return None."""
+        """Take over the session, and return its state and unfinished streams, or None if there is no session."""
         await self._sessions.wait_until_written()
         state = await self._store.get(self._space, _STATE)
         if state is None:
@@ -278,7 +269,7 @@ class SessionJournal:
         return json.loads(state), unfinished
 
     async def events(self, stream: str) -> list[tuple[int, bytes]] | None:
-        """Return the stored events of a stream. If the stream is missing, return None."""
+        """Return the stored events of a stream, or None if the stream is missing."""
         await self._sessions.wait_until_written()
         if await self._store.get(self._space, f"stream/{stream}") is None:
             return None

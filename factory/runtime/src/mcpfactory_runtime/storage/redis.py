@@ -32,9 +32,8 @@ _SCRIPTS: Final = dict(
 class RedisStore(SharedStore):
     """Store in Redis or Valkey.
 
-    Args:
-        address: `redis://[[user]:password@]host:port/number`, `rediss://…` for TLS, or `unix://path`.
-        prefix: prefix of all keys. Servers with a common database need different prefixes.
+    The address is `redis://[[user]:password@]host:port/number`, `rediss://…` for TLS, or `unix://path`. Servers with a
+    common database need different prefixes of keys.
     """
 
     def __init__(self, address: str, prefix: str = "mcp:") -> None:
@@ -116,7 +115,7 @@ class RedisStore(SharedStore):
                     self._address,
                     max_connections=_CONNECTIONS,
                     socket_connect_timeout=_TIMEOUT,
-                    # The value must exceed the wait for a mailbox. The default of redis-py differs between versions.
+                    # The value exceeds any wait for a mailbox. The default of redis-py differs between versions.
                     socket_timeout=_TIMEOUT,
                     health_check_interval=15,
                 )

@@ -34,9 +34,7 @@ CREATE INDEX IF NOT EXISTS messages_by_mailbox ON messages (mailbox, number);
 class SqliteStore(SharedStore):
     """Store in an SQLite database.
 
-    Args:
-        path: database file. A missing file or directory is created, with access for this user only.
-        clock: returns seconds since the epoch.
+    A missing file or directory is created, with access for this user only. `clock` returns seconds since the epoch.
     """
 
     def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:

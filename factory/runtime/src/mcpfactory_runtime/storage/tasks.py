@@ -82,7 +82,7 @@ class Task:
         return replace(self, status="input_required", requests={**self.requests, **requests})
 
     def answered(self, answers: Json) -> Task | None:
-        """Add answers. Ignore answers to unknown requests (ext-tasks, Task Update Requests)."""
+        """Add answers, except answers to unknown requests (ext-tasks, Task Update Requests)."""
         wanted = {key: answer for key, answer in answers.items() if key in self.requests}
         if self.terminal or not wanted:
             return None
@@ -112,7 +112,7 @@ class Task:
 
 
 Change = Callable[[Task], Task | None]
-"""Function that returns the changed task. If it returns None, the task stays unchanged."""
+"""Function that returns the changed task, or None if the task stays unchanged."""
 
 
 LOST: Final = {
@@ -155,7 +155,7 @@ class TaskStore:
         self._created = 0
 
     async def create(self, task: Task) -> Task:
-        """Store a new task. Return the task with its `runner`."""
+        """Store a new task, and return the task with its `runner`."""
         own = replace(task, runner=self._processes.id)
         self._created += 1
         place = f"{own.created:020.6f}/{self._created:012}/{own.id}"
@@ -276,15 +276,13 @@ def _list_space(owner: str) -> str:
 class SqliteTaskStore(TaskStore):
     """Storage of tasks in an SQLite database.
 
-    Args:
-        path: database file. A missing file or directory is created, with access for this user only.
-        clock: returns seconds since the epoch.
+    A missing file or directory is created, with access for this user only. `clock` returns seconds since the epoch.
     """
 
     def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:
         super().__init__(create_store(f"sqlite:///{os.fspath(path)}"), clock=clock)
 
     async def close(self) -> None:
-        """Unregister this process and close the database. The next call opens the database again."""
+        """Unregister this process and close the database."""
         await super().close()
         await self._store.aclose()

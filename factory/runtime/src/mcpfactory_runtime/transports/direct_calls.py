@@ -3,8 +3,7 @@
 A worker thread needs two wake-ups per call, and each wake-up takes longer than a quick handler. If no other request is
 in flight, the thread of a call therefore takes over the input stream, and also answers the next calls of `def` tools.
 The thread returns the stream after a pause, or when another kind of message arrives. If a handler is slow, the event
-loop takes the stream back, and the call continues in its worker thread. Only the current reader of the stream receives
-messages and answers calls.
+loop takes the stream back, and the call continues in its worker thread.
 """
 
 from __future__ import annotations
@@ -37,8 +36,6 @@ _IDLE_TIMEOUT: Final = 20  # milliseconds without input after which the thread r
 
 
 class _DirectCall(NamedTuple):
-    """A direct call, and a function that runs the call in any thread."""
-
     call: Call
     run: Callable[[], Json | McpError]
 
@@ -50,7 +47,7 @@ class DirectCalls:
         session: the session.
         lines: splits the input into lines.
         fd: non-blocking file descriptor of the input.
-        write: writes the responses of a thread. False means that the client does not read, so the loop must write.
+        write: writes the responses of a thread, or returns False if the client does not read.
         pause: pauses (True) or resumes (False) the event loop's reading.
     """
 
@@ -82,7 +79,7 @@ class DirectCalls:
                 self._session.handle(event)
 
     async def stop(self) -> None:
-        """Wait until the event loop has the stream. The event loop then keeps the stream."""
+        """Wait until the event loop has the stream, and keep the stream there."""
         self._ended = True
         while self._leading is not None:  # noqa: ASYNC110 - polling is fast enough at the end
             await asyncio.sleep(_POLL_INTERVAL)
@@ -125,10 +122,7 @@ class DirectCalls:
                 self._pause(False)
 
     def _answer_calls(self, event: Event | _DirectCall | None) -> Any:
-        """Answer direct calls, and return the next message of another kind.
-
-        If the event loop took the stream, return the outcome of the call.
-        """
+        """Answer direct calls. Return the next other message, or the outcome if the event loop took the stream."""
         while isinstance(event, _DirectCall):
             outcome = copy_context().run(event.run)
             with self._lock:
@@ -142,7 +136,7 @@ class DirectCalls:
         return event
 
     def _next(self) -> _DirectCall | Event | None:
-        """Return the next message. After a pause or at the end of the input, return None."""
+        """Return the next message, or None after a pause or at the end of the input."""
         while not self._pending:
             if self._ended or not self._poll.poll(_IDLE_TIMEOUT):
                 return None

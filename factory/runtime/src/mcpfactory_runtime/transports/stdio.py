@@ -64,7 +64,7 @@ async def serve_stdio(server: ServerInterface) -> None:
 
 
 def _exit_if_handlers_run() -> None:
-    """Exit if `def` handlers still run. Their threads cannot be stopped, and the interpreter would wait for them."""
+    """Exit if `def` handlers still run. The interpreter would wait for their threads, which cannot be stopped."""
     if has_running_calls():
         with suppress(OSError, ValueError):
             sys.stderr.flush()
@@ -85,7 +85,6 @@ def _claim_descriptors() -> tuple[int, int]:
 
 
 async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: asyncio.Event) -> None:
-    """Serve until the input ends or `stop` is set."""
     ended = asyncio.Event()
     writer = await _open_writer(outgoing, ended)
     async with server.running():
@@ -118,7 +117,7 @@ async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: as
 
 
 class _StdioSession(Session):
-    """The session of the process. While the client does not read, optional notifications are dropped."""
+    """The session of the process. Optional notifications are dropped while the client does not read."""
 
     private = True
 
@@ -184,7 +183,7 @@ class _Source:
 
 
 async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
-    """Start to read. Pipes and sockets are read in the event loop. A thread reads other inputs, and all on Windows."""
+    """Start to read, in the event loop for pipes and sockets, or in a thread for other inputs and on Windows."""
     loop = asyncio.get_running_loop()
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
@@ -211,7 +210,7 @@ async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
 
 
 class _StdoutWriter:
-    """Writes lines directly to the descriptor. Each write blocks."""
+    """Writes lines directly to the descriptor, and blocks."""
 
     unread = 0
     """Number of bytes that the client has not read yet."""
@@ -228,11 +227,9 @@ class _StdoutWriter:
             line = line[os.write(self._descriptor, line) :]
 
     def send_soon(self, data: bytes) -> None:
-        """Send a message, perhaps together with other messages of this iteration of the event loop."""
         self.send(data)
 
     def hold(self, data: bytes) -> None:
-        """Queue a message for the next write."""
         self.send(data)
 
     async def drain(self, seconds: float) -> None:
@@ -295,7 +292,7 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             self._held.append(data)
 
     def write_held(self) -> bool:
-        """Write the queued output from any thread. If the client is slow, return False; the event loop must write."""
+        """Write the queued output from any thread. Return False if the event loop must write, for a slow client."""
         with self._lock:
             if self._transport is None:
                 self._held = []

@@ -1,7 +1,7 @@
 """HTTP client for the API behind a server.
 
 Operations are plain data. Functions without side effects create requests and results. `Upstream` and `StubUpstream` are
-imported at first use, because they load an HTTP library. A server that only lists its tools does not need them.
+imported at first use, because they load an HTTP library.
 """
 
 from __future__ import annotations

@@ -37,11 +37,7 @@ class AwsKeys:
 
 
 def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes | None) -> Headers:
-    """Return the headers of a request with a signature. A signature expires after minutes, so sign each attempt.
-
-    Raises:
-        ToolError: botocore is not installed.
-    """
+    """Return the headers of a request with a signature. A signature expires after minutes, so sign each attempt."""
     try:
         from botocore import auth, awsrequest, credentials  # type: ignore[import-untyped]  # noqa: PLC0415 - a large library, optional, without types
     except ImportError:
@@ -114,11 +110,7 @@ NO_CREDENTIALS: Final = Credentials()
 def credentials_for(
     operation: Operation, schemes: Mapping[str, SecurityScheme], environ: Mapping[str, str]
 ) -> Credentials:
-    """Return the credentials for the first alternative of `operation.security` that the environment satisfies.
-
-    Raises:
-        ToolError: as for `choose_schemes`.
-    """
+    """Return the credentials for the first alternative of `operation.security` that the environment satisfies."""
     return collect_credentials(choose_schemes(operation, schemes, environ), environ)
 
 
@@ -131,14 +123,8 @@ def choose_schemes(
 ) -> tuple[SecurityScheme, ...]:
     """Return the schemes of the first alternative of `operation.security` that the environment satisfies.
 
-    An empty alternative means no credentials. It is considered last, so that available credentials are used.
-
-    Args:
-        operation: the operation to call.
-        schemes: schemes by name.
-        environ: environment with the credentials.
-        missing: missing variables by scheme name, instead of those from `unset_variables`.
-        hint: additional advice to the operator.
+    An empty alternative, which means no credentials, is considered last. `missing` contains missing variables by scheme
+    name, and takes precedence over `unset_variables`. `hint` is additional advice to the operator.
 
     Raises:
         ToolError: no alternative is satisfied. The message contains the missing environment variables.
@@ -172,9 +158,6 @@ def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[
 
     The variable for the key of a certificate is optional. Some APIs expect only a key, so the user name or the password
     of `basic` may be empty.
-
-    Raises:
-        ToolError: a file cannot be read.
     """
     if scheme.kind == "basic":
         unset = [name for name in scheme.variables if read_secret_text(name, environ) is None]
@@ -188,11 +171,7 @@ def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[
 def collect_credentials(
     schemes: Iterable[SecurityScheme], environ: Mapping[str, str], tokens: Mapping[str, str] = _NO_TOKENS
 ) -> Credentials:
-    """Return the credentials of schemes without missing variables. `tokens` are access tokens by scheme name.
-
-    Raises:
-        ToolError: a file or value cannot be used.
-    """
+    """Return the credentials of schemes without missing variables. `tokens` are access tokens by scheme name."""
     headers: list[tuple[str, str]] = []
     query: list[tuple[str, str]] = []
     cookies: list[tuple[str, str]] = []
@@ -256,11 +235,7 @@ class ServiceAccount:
     token_url: str
 
     def assertion(self, audience: str, scopes: Sequence[str], now: float) -> str:
-        """Return the signed assertion to exchange for a token (RFC 7523).
-
-        Raises:
-            ToolError: the key cannot be used, or a library is missing.
-        """
+        """Return the signed assertion to exchange for a token (RFC 7523)."""
         try:
             import jwt  # noqa: PLC0415 - an optional library
         except ImportError:
@@ -280,11 +255,7 @@ class ServiceAccount:
 
 
 def read_service_account(variable: str, environ: Mapping[str, str]) -> ServiceAccount | None:
-    """Return the account whose JSON key is in a variable, or in the file at `<variable>_FILE`. If unset, return None.
-
-    Raises:
-        ToolError: the file is unreadable or not a service account key.
-    """
+    """Return the account whose JSON key is in a variable or in the file at `<variable>_FILE`, or None."""
     text = read_secret_text(variable, environ)
     if not text or not text.strip():
         return None

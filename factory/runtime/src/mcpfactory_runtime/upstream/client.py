@@ -245,7 +245,6 @@ class Upstream:
         await self.aclose()
 
     def _make_oauth(self, name: str, clock: Callable[[], float]) -> OAuthCredentials | None:
-        """Return the OAuth credentials, or None for an API without OAuth."""
         if not any(scheme.kind == "oauth2" for scheme in self._schemes.values()):
             return None
         from mcpfactory_runtime.upstream.tokens import OAuthCredentials, login_base_url  # noqa: PLC0415 - for APIs with OAuth only
@@ -284,7 +283,7 @@ class Upstream:
         return client
 
     async def _fetch(self, fetch: Fetch) -> HttpAnswer:
-        """Send a request to an authorization server, with limits of time and size. Raises ToolError or OAuthError."""
+        """Send a request to an authorization server, with limits of time and size."""
         from mcpfactory_runtime.oauth.steps_and_metadata import FETCH_SIZE, FETCH_TIME, HttpAnswer, OAuthError  # noqa: PLC0415 - for APIs with OAuth only
 
         request = UpstreamRequest(fetch.method, fetch.url, tuple(fetch.headers.items()), fetch.content)
@@ -300,7 +299,7 @@ class Upstream:
         return HttpAnswer(status, headers, content)
 
     def _host(self, url: str, operation: Operation) -> str:
-        """Return `host:port` of a URL. Raise ToolError if the URL is not a complete http or https URL."""
+        """Return `host:port` of a URL, or raise ToolError."""
         place = host_port_of(url)
         try:
             httpx.URL(url)
@@ -385,7 +384,7 @@ def _repeatable(request: UpstreamRequest) -> bool:
 
 
 def _cause(error: BaseException) -> str:
-    """Return the reason of a failed connection. For an untrusted certificate, add advice."""
+    """Return the reason of a failed connection, with advice if the certificate is not trusted."""
     untrusted = isinstance(find_os_error(error), ssl.SSLCertVerificationError)
     return connection_error_reason(error) + ("; set MCPFACTORY_CA_FILE to trust other authorities" if untrusted else "")
 
@@ -399,7 +398,7 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
 
 
 def response_file_writer(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
-    """Return a function that stores content in the directory MCPFACTORY_FILES. If the variable is unset, return None.
+    """Return a function that stores content in the directory MCPFACTORY_FILES, or None if the variable is unset.
 
     The file name is a digest of the content, with an extension for the media type. Only the owner may read the file.
     """
@@ -448,8 +447,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    """Transport with our own connection pool and network backend. httpx's transport accepts neither."""
-
+    """Transport with our own connection pool and network backend, which httpx's transport does not accept."""
     def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
         self._pool = ConnectionPool(trust, backend, _CONNECTIONS)
 

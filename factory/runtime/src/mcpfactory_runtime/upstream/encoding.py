@@ -48,11 +48,7 @@ def text_of(value: Any) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """Return compact JSON, with non-ASCII characters unescaped.
-
-    Raises:
-        ToolError: the value contains NaN, an infinity, or a value that JSON does not support.
-    """
+    """Return compact JSON with unescaped non-ASCII characters. Raises ToolError, for example for NaN."""
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -60,11 +56,7 @@ def compact_json(value: Any) -> str:
 
 
 def utf8(text: str) -> bytes:
-    """Encode a text as UTF-8.
-
-    Raises:
-        ToolError: the text contains half a surrogate pair.
-    """
+    """Encode a text as UTF-8. A lone surrogate raises ToolError."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
@@ -72,12 +64,12 @@ def utf8(text: str) -> bytes:
 
 
 def encode(text: str, safe: str = "") -> str:
-    """Percent-encode a text as UTF-8. Unreserved characters (RFC 3986 §2.3) and characters in `safe` stay unchanged."""
+    """Percent-encode a text, except unreserved characters (RFC 3986 §2.3) and characters in `safe`."""
     return quote(utf8(text), safe)
 
 
 def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
-    """Return the encoder for rule 1, or with `allow_reserved` for rule 2. `place` is "path" or "query"."""
+    """Return the encoder for rule 1, or with `allow_reserved` for rule 2."""
     if not allow_reserved:
         return encode
     safe = _PATH_RESERVED if place == "path" else _QUERY_RESERVED
@@ -148,7 +140,6 @@ def query_pairs(name: str, value: Any, style: str, explode: bool, allow_reserved
 
 
 def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
-    """Encode a value in style `form` or a delimited style."""
     if explode:
         members = value.items() if isinstance(value, Mapping) else [(name, item) for item in value]
         return [(encode(str(key)), encoded(text_of(item))) for key, item in members if item is not None]
@@ -189,7 +180,7 @@ def is_json(content_type: str) -> bool:
 
 
 def is_xml(content_type: str) -> bool:
-    """Return True if a media type stands for XML data. XML images and XHTML pages are not data."""
+    """Return True if a media type stands for XML data, unlike XML images and XHTML pages."""
     kind = media_type(content_type)
     data = kind.endswith("+xml") and not kind.startswith("image/") and kind != "application/xhtml+xml"
     return data or kind in ("application/xml", "text/xml")

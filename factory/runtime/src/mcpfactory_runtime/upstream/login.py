@@ -123,7 +123,7 @@ async def _execute(manager: TokenManager, upstream: Upstream, options: Namespace
 
 
 def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Upstream]:
-    """Return the token manager of `scheme`, or of the only scheme with a login if `scheme` is "". Raises OAuthError."""
+    """Return the token manager of `scheme`, or of the only scheme with a login if `scheme` is ""."""
     able = [
         (manager, upstream)
         for upstream in upstreams

@@ -28,12 +28,12 @@ _NAME: Final = f"{_PART}(?::{_PART})?\\Z"  # XML 1.0 §2.3, with at most one col
 
 
 def is_xml_name(name: str) -> bool:
-    """Return True if a name is valid for an XML element or attribute. The name may have a prefix."""
+    """Return True if a name is valid for an XML element or attribute, with or without a prefix."""
     return len(name) <= 1000 and re.match(_NAME, name) is not None
 
 
 def forbidden_header_reason(name: str) -> str:
-    """Return the reason why no argument may set a header. If an argument may set the header, return ""."""
+    """Return the reason why no argument may set a header, or "" if an argument may set the header."""
     if not _TOKEN.fullmatch(name):
         return "is not a valid header name"
     if name.lower() in _CONNECTION_HEADERS or name.lower().startswith("proxy-"):
@@ -53,7 +53,7 @@ HeaderStyle = Literal["simple"]
 CookieStyle = Literal["form", "cookie"]
 
 Style = Literal["", PathStyle, QueryStyle, HeaderStyle, CookieStyle]
-"""Serialization style. An empty style is the default of the location."""
+"""Serialization style, where "" is the default of the location."""
 
 STYLES: Final[Mapping[ParameterLocation, tuple[Style, ...]]] = {
     "path": get_args(PathStyle),
@@ -72,13 +72,8 @@ V = TypeVar("V")
 def check_table_complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
     """Check that a table has exactly one row for each value of a Literal, and return the table.
 
-    Args:
-        table: rows by style or location.
-        kinds: a Literal of this module.
-        name: file and name of the table, for the message.
-
-    Raises:
-        NotImplementedError: a row is missing or unknown.
+    A missing or unknown row raises NotImplementedError. The message contains `name`, the file and the name of the
+    table.
     """
     wanted = [kind for kind in get_args(kinds) if kind]
     for kind in wanted:
@@ -114,7 +109,7 @@ EXPLODED: Final[Mapping[str, bool]] = check_table_complete(
 
 
 def check_style(place: ParameterLocation, style: str) -> None:
-    """Check a location and its style. If one of them is unknown, raise ValueError."""
+    """Check a location and its style, or raise ValueError."""
     if place not in STYLES:
         raise ValueError(f"{place!r} is not a valid place for a parameter; use one of {', '.join(STYLES)}")
     if style and style not in STYLES[place]:

@@ -21,7 +21,7 @@ from mcpfactory_runtime.upstream.encoding import UNSET
 from mcpfactory_runtime.upstream.operation import Operation, Paging
 
 META: Final = "mcpfactory/next"
-"""Key in a result's `_meta` with the changed arguments of the next call, as `{"arguments": {…}}`."""
+"""Key in a result's `_meta`, for the changed arguments of the next call."""
 
 _LINK: Final = re.compile(r"<([^<>]*)>([^<]*)")
 _REL: Final = re.compile(r";\s*rel\s*=\s*\"?([^\";,]*)", re.IGNORECASE)
@@ -58,15 +58,10 @@ def continuation(
     *,
     cut: bool = False,
 ) -> Continuation | None:
-    """Return the continuation after an answer. If there is no next page, or it is unknown, return None.
+    """Return the continuation after an answer, or None if there is no next page, or the next page is unknown.
 
-    Args:
-        operation: the called operation.
-        arguments: arguments of the call.
-        value: the answer, perhaps truncated.
-        headers: response headers by lower-case name.
-        url: URL of the response.
-        cut: True if the answer was truncated. The continuation must then count the remaining items.
+    `value` is the answer, and `cut` is True if the answer was truncated. Only a continuation that counts the remaining
+    items is then valid.
     """
     paging = operation.paging
     if not cut:
@@ -207,7 +202,7 @@ def _by_offset(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bo
 
 
 def _flag(paging: Paging, value: Any) -> bool | None:
-    """Return True if the answer reports more items, and False if it reports the end. Otherwise, return None."""
+    """Return True if the answer reports more items, False if it reports the end, and None otherwise."""
     more, done = (value_at_path(value, path) if path else None for path in (paging.more, paging.done))
     return more if isinstance(more, bool) else not done if isinstance(done, bool) else None
 

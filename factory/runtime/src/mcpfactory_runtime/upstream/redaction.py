@@ -16,8 +16,7 @@ REDACTED: Final = "[redacted]"
 class Redaction:
     """Removal of secrets from texts, in unchanged, URL-encoded and JSON-escaped form.
 
-    Args:
-        secrets: values to remove, longest first.
+    `secrets` must be sorted, longest first.
     """
 
     __slots__ = ("_forms", "_raw")
@@ -27,7 +26,7 @@ class Redaction:
         self._raw = [secret.encode() for secret in secrets]
 
     def content(self, content: bytes) -> bytes:
-        """Return a body without unchanged secrets. Later, `text` and `result` remove other forms of the secrets."""
+        """Return a body without unchanged secrets. `text` and `result` also remove other forms of the secrets."""
         for secret in self._raw:
             content = content.replace(secret, REDACTED.encode())
         return content
@@ -43,7 +42,7 @@ class Redaction:
         return {name: self.text(value) for name, value in headers.items()}
 
     def result(self, result: ToolResult) -> ToolResult:
-        """Return a tool result without secrets in its texts, structured content and metadata."""
+        """Return a tool result without the secrets."""
         content = [
             {**block, "text": self.text(block["text"])} if block.get("type") == "text" else block
             for block in result.content
@@ -83,12 +82,12 @@ def known_secrets_redaction() -> Redaction:
 
 @lru_cache(maxsize=32)
 def _all_forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the forms of all secrets, longest first. No part of a longer form may remain."""
+    """Return the forms of all secrets, longest first, so that no part of a longer form remains."""
     return tuple(sorted({form for secret in secrets for form in secret_forms(secret)}, key=len, reverse=True))
 
 
 def secret_forms(secret: str) -> set[str]:
-    """Return the forms of a secret: unchanged, escaped in JSON, and URL-encoded. PHP also escapes slashes in JSON."""
+    """Return the forms of a secret: unchanged, escaped in JSON as by Python or PHP, and URL-encoded."""
     escaped = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     encoded = (
         quote(secret, errors="replace"),

@@ -57,10 +57,9 @@ _NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UpstreamRequest:
-    """HTTP request.
+    """HTTP request. `url` is encoded and complete, and `content` is None without a body.
 
-    `url` is encoded and complete. `content` is None without a body. `keys` sign each attempt of the request. `once`
-    forbids retries.
+    `keys` sign each attempt of the request. `once` forbids retries.
     """
 
     method: str
@@ -89,8 +88,6 @@ class UpstreamRequest:
 
 @dataclass(slots=True)
 class _Parts:
-    """Parts of a request while it is built."""
-
     path: dict[str, str] = field(default_factory=dict)
     query: list[str] = field(default_factory=list)
     headers: list[tuple[str, str]] = field(default_factory=list)
@@ -240,7 +237,7 @@ def _form_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]
 
 
 def _plain_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]:
-    """Return cookies with unencoded values (OpenAPI 3.2 §4.12.2.2). Later, `_check_line` refuses values with `;`."""
+    """Return cookies with unencoded values (OpenAPI 3.2 §4.12.2.2)."""
     if isinstance(value, Mapping) and explode:
         return [(encode(str(key)), text_of(item)) for key, item in value.items() if item is not None]
     if isinstance(value, list) and explode:
@@ -259,7 +256,7 @@ def _unchanged(text: str) -> str:
 
 
 def _check_line(parameter: Parameter, text: str, forbidden: str = "") -> str:
-    """Return the text. If it contains control characters or characters in `forbidden`, raise ToolError."""
+    """Return the text, or raise ToolError if the text contains control characters or characters in `forbidden`."""
     utf8(text)
     if any(
         (ord(character) < 32 and character != "\t") or ord(character) == 127 or character in forbidden
@@ -294,11 +291,7 @@ _DELIMITERS: Final = check_table_complete(
 
 
 def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, str]:
-    """Return the content and its Content-Type. Without fields, an optional body is (None, "").
-
-    Raises:
-        ToolError: a value cannot be sent as this media type.
-    """
+    """Return the content and its Content-Type, or (None, "") for an optional body without fields."""
     fields = [one for one in body.fields if arguments.get(one.argument, UNSET) is not UNSET]
     if not fields and not body.graphql and (not body.required or any(one.path == () for one in body.fields)):
         return None, ""
@@ -370,7 +363,7 @@ def _multipart(value: Mapping[str, Any], encodings: Mapping[str, Field], kind: s
 
 
 def _parts(name: str, value: Any, encoding: Field | None) -> list[bytes]:
-    """Return the parts for a value. An array has one part for each item, unless its encoding is not exploded."""
+    """Return the parts for a value: one for each item of an array with an exploded encoding, or else one."""
     if value is None:
         return []
     encoding = encoding or Field("")
@@ -401,13 +394,13 @@ def _quoted(text: str) -> str:
 
 
 def _definite_type(content_type: str) -> str:
-    """Return the first of a list of media types. If this type is a range, return ""."""
+    """Return the first of a list of media types, or "" if this type is a range."""
     first = content_type.partition(",")[0].strip()
     return "" if "*" in first else first
 
 
 def _file(value: Any) -> tuple[bytes, str, str]:
-    """Return content, file name and content type of a file argument. A missing name or type is "".
+    """Return content, file name and content type of a file argument.
 
     The argument is text, or an object with `text` or `base64`, and optionally `filename` and `content_type`. Local
     paths are never read.

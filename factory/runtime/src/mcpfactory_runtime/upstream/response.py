@@ -174,7 +174,7 @@ _MISLABELLED: Final = re.compile(r"text/(?!event-stream|csv|xml).*|application/(
 def _value_in(
     content: bytes, kind: str, headers: Mapping[str, str], operation: Operation, *, cut: bool
 ) -> tuple[Any, str]:
-    """Return the value of a JSON or XML response (or `_NOT_JSON`). If expected XML is invalid, also return a note."""
+    """Return the value of a JSON or XML response, and a note if expected XML is invalid."""
     if cut or not is_xml(kind) or not is_xml(media_type(operation.accept.partition(",")[0])):
         return _json_in(content, kind, headers, operation), ""
     try:
@@ -357,7 +357,7 @@ def _failure_message(
     operation: Operation,
     schemes: Mapping[str, SecurityScheme] | None = None,
 ) -> str:
-    """Return the message for status 400 and above. For the hint, `schemes` contain names of credential variables."""
+    """Return the message for status 400 and above, with the names of credential variables from `schemes`."""
     lines = [_headline("failed", status, _api_messages(content, headers), operation)]
     lines += _retry_lines(headers)
     hint = _hint(status, headers, operation, schemes or {})
@@ -367,8 +367,7 @@ def _failure_message(
 def _refusal_message(value: Any, status: int, operation: Operation) -> str:
     """Return the message for an error in the body of a successful response, or "".
 
-    Only two conventions are reliable enough. One is `{"ok": false, "error": …}`, and the other is `errors` without
-    `data`.
+    Only `{"ok": false, "error": …}`, and `errors` without `data`, are reliable signs of an error.
     """
     if not isinstance(value, dict):
         return ""
@@ -473,7 +472,7 @@ _MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # takes linear time, because each 
 
 
 def _title(html: str) -> str:
-    """Return the text of a page's first `title`, or "". Unlike a regular expression, `find` takes linear time."""
+    """Return the text of a page's first `title`. Unlike a regular expression, `find` takes linear time."""
     lower = html.lower()
     start = lower.find(">", lower.find("<title")) if "<title" in lower else -1
     end = lower.find("</title", start) if start >= 0 else -1
@@ -514,7 +513,7 @@ _CHARSETS: Final = re.compile(
 
 
 def _is_text(kind: str) -> bool:
-    """Return True if a media type is text. An unknown type ("") counts as text."""
+    """Return True if a media type is text, or unknown ("")."""
     return not kind or bool(_TEXT_TYPES.match(kind))
 
 

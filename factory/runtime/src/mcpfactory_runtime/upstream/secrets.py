@@ -16,13 +16,9 @@ _LONGEST: Final = 64 * 1024  # maximum bytes of a file with a credential
 
 
 def read_secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
-    """Return the unchanged value of a variable, or of the file at `<variable>_FILE`. If neither is set, return None.
+    """Return the unchanged value of a variable, or of the file at `<variable>_FILE`, or None if both are unset.
 
-    The variable takes precedence over the file. The file is read on each call, so that a rotated secret applies at
-    once.
-
-    Raises:
-        ToolError: the file cannot be read.
+    The file is read on each call, so that a rotated secret applies at once. An unreadable file raises ToolError.
     """
     value = environ.get(variable)
     if value is not None:
@@ -45,20 +41,12 @@ def read_secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
 
 
 def is_variable_set(variable: str, environ: Mapping[str, str]) -> bool:
-    """Return True if the variable or its file has a value that is not blank.
-
-    Raises:
-        ToolError: the file cannot be read.
-    """
+    """Return True if the variable or its file has a value that is not blank."""
     return bool((read_secret_text(variable, environ) or "").strip())
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
-    """Return the value without surrounding whitespace. If no value is set, return "".
-
-    Raises:
-        ToolError: the value cannot be read, or contains a control character.
-    """
+    """Return the value without surrounding whitespace, or "". A control character raises ToolError."""
     value = (read_secret_text(variable, environ) or "").strip()
     if any(ord(character) < 32 or ord(character) == 127 for character in value):
         raise ToolError(
@@ -71,7 +59,7 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
 SHARED: Final = "MCPFACTORY"
 
 SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
-"""Settings that each server can override. The variables' names end with these words."""
+"""Settings that each server can override, as suffixes of variables."""
 
 
 def server_url_setting(server: str) -> str:
@@ -80,23 +68,12 @@ def server_url_setting(server: str) -> str:
 
 
 def server_override_variables(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
-    """Return variables that redirect the servers of an API to paths below one URL. The root is not redirected.
-
-    Args:
-        prefix: prefix of the server's variables.
-        servers: names of the servers other than the root.
-        url: replacement URL, without trailing slash.
-    """
+    """Return variables that redirect the servers of an API, except the root, to paths below `url`."""
     return {f"{prefix}_{server_url_setting(name)}": f"{url}/{name}" for name in servers}
 
 
 class Settings:
-    """Settings of one server, read on each access.
-
-    Args:
-        environ: the environment with the variables.
-        prefix: prefix of the server's variables. "" means that only the shared variables apply.
-    """
+    """Settings of one server, read on each access. An empty `prefix` means that only the shared variables apply."""
 
     def __init__(self, environ: Mapping[str, str], prefix: str = "") -> None:
         self._environ = environ
@@ -107,12 +84,12 @@ class Settings:
         return self._environ.get(self.set_by(name), "")
 
     def set_by(self, name: str) -> str:
-        """Return the variable that sets a value. If no variable is set, return the server's own variable."""
+        """Return the variable that sets a value, or the server's own variable if no variable is set."""
         names = [f"{prefix}_{name}" for prefix in self._prefixes]
         return next((one for one in names if self._environ.get(one)), names[0])
 
     def own(self, name: str) -> str:
-        """Return the value of a setting without a shared variable, such as a server's address. If unset, return ""."""
+        """Return the value of a setting without a shared variable, such as a server's address."""
         return self._environ.get(self.variable(name), "")
 
     def variable(self, name: str) -> str:

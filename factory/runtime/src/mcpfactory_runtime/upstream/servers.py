@@ -20,13 +20,7 @@ from mcpfactory_runtime.urls import DEFAULT_PORTS, MAX_REDIRECTS, Redirect, host
 
 
 class Addresses:
-    """Addresses of the servers of one API.
-
-    Args:
-        settings: settings of the MCP server, read on each access.
-        base_url: base URL of the root server in the document, or "".
-        servers: the other servers in the document.
-    """
+    """Addresses of the servers of one API. `base_url` is the base URL of the root server in the document."""
 
     def __init__(self, settings: Settings, base_url: str, servers: Iterable[ServerAddress] = ()) -> None:
         self._settings = settings
@@ -46,8 +40,7 @@ class Addresses:
     def of(self, server: str) -> str:
         """Return the effective base URL of a server by name. "" stands for the root, and a URL is returned unchanged.
 
-        Raises:
-            ToolError: there is no server with this name.
+        An unknown name raises ToolError.
         """
         if not server:
             return self.root
@@ -65,7 +58,7 @@ class Addresses:
         return self._settings.variable(server_url_setting(server) if server in self._servers else "BASE_URL")
 
     def set_by(self, server: str) -> str:
-        """Return the variable that sets a server's address. If the address comes from the document, return ""."""
+        """Return the variable that sets a server's address, or "" if the address comes from the document."""
         if "://" in server:
             return ""
         if server and self._settings.own(server_url_setting(server)):
@@ -98,7 +91,7 @@ class Addresses:
         return tuple(one for name, one in self._servers.items() if not self.set_by(name))
 
     def _followed(self, server: str) -> str:
-        """Return the address of a server that moved with the root. If the address is unclear, return ""."""
+        """Return the address of a server that moved with the root, or "" if the address is unclear."""
         chosen, ours = _split(self._settings.value("BASE_URL")), _split(self._servers[server].url)
         root = _split(self._base_url)
         if chosen is None or ours is None or root is None or _host(ours) != _host(root):
@@ -141,14 +134,7 @@ _OPERATOR: Final = "hint: the person who runs this server"
 
 
 def redirect_message(redirect: Redirect | None, operation: Operation, url: str, variable: str) -> str:
-    """Return the part of an error message after the status, and a hint.
-
-    Args:
-        redirect: the redirect that was not followed, or None.
-        operation: the called operation.
-        url: URL of the request.
-        variable: variable that sets the address of the API.
-    """
+    """Return the part of an error message after the status. A hint contains `variable`, which sets the address."""
     if redirect is None or redirect.refusal == "target":
         return "a redirect without a valid target.\nhint: use another tool, or ask the API's provider."
     where, sets = _where(redirect, url), f"{_OPERATOR} sets {variable}"
@@ -169,7 +155,7 @@ def redirect_message(redirect: Redirect | None, operation: Operation, url: str, 
 
 
 def _where(redirect: Redirect, url: str) -> str:
-    """Return a phrase with the target's host, or with the path on the same host. The query may contain secrets."""
+    """Return the target's host, or the path on the same host. The query is omitted, because it may contain secrets."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if redirect.refusal == "downgrade":
         return f"to http://{redirect.host}"
@@ -177,7 +163,7 @@ def _where(redirect: Redirect, url: str) -> str:
 
 
 def _slash_hint(redirect: Redirect, url: str) -> str:
-    """Return "a" or "no" if the target only differs by a trailing slash. Otherwise, return ""."""
+    """Return "a" or "no" if the target only differs by a trailing slash, or else ""."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if ours.netloc != theirs.netloc or ours.path.rstrip("/") != theirs.path.rstrip("/") or ours.path == theirs.path:
         return ""
@@ -185,7 +171,7 @@ def _slash_hint(redirect: Redirect, url: str) -> str:
 
 
 def _base(redirect: Redirect, operation: Operation, url: str) -> str:
-    """Return the base URL in the target of a redirect. If the target has another path, return ""."""
+    """Return the base URL in the target of a redirect, or "" if the target has another path."""
     ours, theirs = urlsplit(url).path, urlsplit(redirect.url)
     length = len([one for one in operation.path.partition("?")[0].split("/") if one])
     tail = "/".join(["", *ours.split("/")[-length:]]) if length else "/"

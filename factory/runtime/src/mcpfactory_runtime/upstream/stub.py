@@ -1,10 +1,10 @@
 """Stub API on loopback that checks requests and answers from cases.
 
-Generated servers' tests and the stage `validate` use the stub. It also runs from the shell:
+Generated servers' tests and the stage `validate` use the stub. The stub also runs from the shell:
 
     python -m mcpfactory_runtime.upstream.stub cases.json --port 8099
 
-The stub shares no code with `request`, so that it detects mistakes in `request`.
+The stub shares no code with `request`, to detect mistakes in `request`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PREFIXES: Final = {"apiKey": "", "basic": "Basic ", "bearer": "Bearer ", "awsSi
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A received request. `path` and `query` are encoded. Header names are in lower case."""
+    """A received request, with encoded `path` and `query`, and header names in lower case."""
 
     method: str
     path: str
@@ -151,7 +151,7 @@ def _equal(text: str, value: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return True if two JSON values are equal. In JSON, `1` and `true` are different."""
+    """Return True if two JSON values are equal, where `1` and `true` are different."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -181,8 +181,7 @@ def credential_faults(
 ) -> list[str]:
     """Return the problems with the credentials of a request. All of `wanted["credentials"]` are required.
 
-    A credential is `{"kind": "apiKey" | "basic" | …, "in": place, "name": …, "variables": […]}`. The value of a
-    credential must equal the variables in `environ`. If `environ` is None, any value is accepted.
+    The value of a credential must equal the variables in `environ`. If `environ` is None, any value is accepted.
     """
     found = []
     for one in wanted.get("credentials", ()):
@@ -295,7 +294,7 @@ class StubUpstream:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{self._base_path}"
 
     def expect(self, case: Mapping[str, Any] | None) -> None:
-        """Compare later requests only with this case. After None, compare with all cases again."""
+        """Compare later requests only with this case, or with all cases after None."""
         self._only = case
         self._served.pop(_ALONE, None)
 
@@ -409,7 +408,7 @@ class StubUpstream:
         return _problem(401, "Credentials are missing or wrong", message)
 
     def _candidates(self, request: RecordedRequest) -> list[tuple[int, Mapping[str, Any]]]:
-        """Return the cases with the method and path of a request. The cases with the most query pairs come first."""
+        """Return the cases with the method and path of a request, those with the most query pairs first."""
         path = unquote(request.path)
         ours = [one for one in enumerate(self._cases) if one[1]["request"]["method"].upper() == request.method]
         there = [one for one in ours if unquote(one[1]["request"].get("path", "")) == path]
@@ -448,7 +447,7 @@ def _problem(status: int, title: str, detail: str) -> _Answer:
 
 
 def load_cases(path: Path) -> list[dict[str, Any]]:
-    """Read cases from a JSON file. The file contains a list, or an object with the list as `cases`."""
+    """Read cases from a JSON file with a list, or with an object that has the list as `cases`."""
     data = json.loads(path.read_text("utf-8"))
     cases: list[dict[str, Any]] = data["cases"] if isinstance(data, dict) else data
     return cases

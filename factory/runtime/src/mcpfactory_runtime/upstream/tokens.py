@@ -85,22 +85,14 @@ class StoredToken:
 
 
 def login_store_key(base_url: str, scheme: SecurityScheme) -> str:
-    """Return the key of a login in the store, unique per API, scheme and authorization server.
-
-    Args:
-        base_url: base URL in the API document.
-        scheme: security scheme.
-    """
+    """Return the key of a login in the store, unique per API, scheme and authorization server."""
     flows = [flow for flow in scheme.flows if flow.grant != "serviceAccount"]  # a service account needs no login
     parts = [base_url, scheme.name, *(text for flow in flows for text in dataclasses.astuple(flow))]
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 def login_base_url(addresses: Addresses) -> str:
-    """Return the base for relative login URLs, or "" if there is none.
-
-    The base is the root of the API. Without a root, it is the first server, if all servers are loopback.
-    """
+    """Return the base for relative login URLs: the root of the API, or the first server if all servers are loopback."""
     others = addresses.others
     try:
         here = all(is_loopback(urlsplit(url).hostname) for url in others)
@@ -110,32 +102,19 @@ def login_base_url(addresses: Addresses) -> str:
 
 
 def has_login(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
-    """Return True if the store has a login for the scheme. If the store cannot be used, raise OAuthError."""
+    """Return True if the store has a login for the scheme."""
     return open_store(environ).read(login_store_key(base_url, scheme)) is not None
 
 
 def has_environment_grant(scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
-    """Return True if the environment has a refresh token or a service account key for the scheme.
-
-    Raises:
-        ToolError: a file cannot be read.
-    """
+    """Return True if the environment has a refresh token or a service account key for the scheme."""
     refresh = len(scheme.variables) > _REFRESH and is_variable_set(scheme.variables[_REFRESH], environ)
     account = len(scheme.variables) > _ACCOUNT and is_variable_set(scheme.variables[_ACCOUNT], environ)
     return (refresh and is_variable_set(scheme.variables[1], environ)) or account
 
 
 class TokenManager:
-    """The tokens of one scheme.
-
-    Args:
-        scheme: an oauth2 scheme with flows.
-        base_url: base URL in the API document.
-        current_url: returns the effective base URL, to which URLs of the scheme may be relative.
-        environ: environment with the client's ID and secret.
-        fetch: sends an HTTP request without following redirects.
-        clock: returns seconds since the epoch.
-    """
+    """The tokens of one oauth2 scheme with flows. `current_url` returns the effective base URL for relative URLs."""
 
     def __init__(
         self,
@@ -160,22 +139,17 @@ class TokenManager:
 
     @property
     def client_id(self) -> str:
-        """Return the client's ID, or "" if unset. Raises ToolError."""
+        """Return the client's ID, or "" if unset."""
         return secret(self.scheme.variables[1], self._environ)
 
     async def has_credentials(self) -> bool:
-        """Return True if the environment has credentials for a token, or the store has a login.
-
-        Raises:
-            OAuthError: the store cannot be used.
-            ToolError: a file or value cannot be used.
-        """
+        """Return True if the environment has credentials for a token, or the store has a login."""
         if self._grant is not None or has_environment_grant(self.scheme, self._environ):
             return True
         return self._client_flow() is not None or await self._login() is not None
 
     async def token(self, scopes: tuple[str, ...], refused: str = "") -> str:
-        """Return a valid access token other than `refused`. If no token is available, raise OAuthError."""
+        """Return a valid access token other than `refused`, or raise OAuthError."""
         if self._grant is None and self._allows_login():
             self._grant = await self._login()
         while not self._usable(self._grant, scopes, refused):
@@ -196,13 +170,13 @@ class TokenManager:
         return self._grant.access_token
 
     async def save_login(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> None:
-        """Store the tokens of a login. If the store cannot be used, raise OAuthError."""
+        """Store the tokens of a login."""
         store = open_store(self._environ)
         async with locked(store, self._key):
             await self._write(store, self._to_grant(tokens, scopes, client_id))
 
     async def delete_login(self) -> bool:
-        """Remove the login. Return False if there was no login. If the store cannot be used, raise OAuthError."""
+        """Remove the login. Return False if there was no login."""
         self._grant = None
         store = open_store(self._environ)
         async with locked(store, self._key):
@@ -215,11 +189,7 @@ class TokenManager:
         client_id: str,
         visit: Callable[[Visit], Awaitable[str]] | None = None,
     ) -> T:
-        """Execute a grant. The client's secret is sent in the header or in the form, as the server requires.
-
-        Raises:
-            OAuthError: the authorization server refuses, or its response is invalid.
-        """
+        """Execute a grant. The client's secret is sent in the header or in the form, as the server requires."""
         value = secret(self.scheme.variables[2], self._environ)
         methods = [self._auth_method] if self._auth_method else [one for one in _METHODS if one in server.auth_methods]
         if not value:
@@ -237,11 +207,7 @@ class TokenManager:
         raise AssertionError("internal error: the last method neither returned nor raised")
 
     async def server(self, flow: OAuthFlow) -> AuthorizationServer:
-        """Return the endpoints of a flow.
-
-        Raises:
-            OAuthError: the authorization server refuses, or its response is invalid.
-        """
+        """Return the endpoints of a flow."""
         base = self._current_url()
         if flow.grant == "discovery":
             if self._metadata is None:
@@ -260,14 +226,14 @@ class TokenManager:
         )
 
     def flow(self, *grants: str) -> OAuthFlow | None:
-        """Return the scheme's first flow of the given kinds. Earlier kinds take precedence."""
+        """Return the scheme's first flow of the given kinds, of which earlier kinds take precedence."""
         return next((flow for grant in grants for flow in self.scheme.flows if flow.grant == grant), None)
 
     def _allows_login(self) -> bool:
         return self.flow(*LOGIN_GRANTS) is not None and not has_environment_grant(self.scheme, self._environ)
 
     def _refresh_token(self) -> str:
-        """Return the refresh token in the environment. If the token or the client's ID is unset, return ""."""
+        """Return the refresh token in the environment, or "" if the token or the client's ID is unset."""
         variables = self.scheme.variables
         value = secret(variables[_REFRESH], self._environ) if len(variables) > _REFRESH else ""
         return value if self.client_id else ""
@@ -277,7 +243,7 @@ class TokenManager:
         return read_service_account(variables[_ACCOUNT], self._environ) if len(variables) > _ACCOUNT else None
 
     def _client_flow(self) -> OAuthFlow | None:
-        """Return the flow for the client's own credentials. If the flow or a credential is missing, return None."""
+        """Return the flow for the client's own credentials, or None if the flow or a credential is missing."""
         has_both = all(secret(name, self._environ) for name in self.scheme.variables[1:3])
         return self.flow("clientCredentials", "discovery") if has_both else None
 
@@ -406,17 +372,7 @@ class TokenManager:
 
 
 class OAuthCredentials:
-    """The credentials of one API's operations.
-
-    Args:
-        schemes: schemes by name.
-        base_url: base URL in the API document.
-        current_url: returns the effective base URL.
-        name: name of the server, for commands in hints.
-        environ: environment with the credentials.
-        fetch: sends an HTTP request to an authorization server.
-        clock: returns seconds since the epoch.
-    """
+    """The credentials of one API's operations."""
 
     def __init__(
         self,
@@ -446,11 +402,7 @@ class OAuthCredentials:
         return self._managers
 
     async def credentials(self, operation: Operation, refused: Mapping[str, str] | None = None) -> Credentials:
-        """Return the credentials of a call. `refused` maps scheme names to tokens that the API has refused.
-
-        Raises:
-            ToolError: a credential is missing, or no token is available.
-        """
+        """Return the credentials of a call. `refused` maps scheme names to tokens that the API has refused."""
         mine = {name for one in operation.security for name in one if name in self._managers}
         if not mine:
             return collect_credentials(choose_schemes(operation, self._schemes, self._environ), self._environ)
@@ -479,14 +431,11 @@ class OAuthCredentials:
     async def credentials_for_retry(
         self, operation: Operation, used: Credentials, status: int, headers: Mapping[str, str], *, repeatable: bool
     ) -> Credentials:
-        """Return new credentials for a retry after a refusal. If the call must not be retried, return NO_CREDENTIALS.
+        """Return new credentials for a retry after a refusal, or NO_CREDENTIALS if the call must not be retried.
 
         After a response with status 401, the token is renewed. A call that is not repeatable is retried only if the API
         reports `invalid_token` (RFC 6750 §3.1), because such a call had no effect. Otherwise, the next call uses the
         new token.
-
-        Raises:
-            ToolError: no new token is available.
         """
         if status not in _REFUSED or not used.tokens:
             return NO_CREDENTIALS

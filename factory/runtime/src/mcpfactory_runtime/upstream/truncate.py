@@ -1,7 +1,7 @@
 """Truncation of JSON results, and selection of their parts with JMESPath.
 
-Members of an object share the space equally. Small values stay complete, and only large values are cut, so that a
-truncated result keeps its outline.
+Members of an object share the space equally, so that small values stay complete, and a truncated result keeps its
+outline.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LEAST: Final = 24  # minimum characters of a shortened member; a shorter member
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Record of a truncation. Of `total` items, members or characters at `place`, `kept` remain. "" is the root."""
+    """Record of a truncation. Of `total` items, members or characters at `place`, `kept` remain."""
 
     place: str
     kept: int
@@ -38,8 +38,7 @@ def dump_json(value: Any) -> str:
 def shorten(value: Any, room: int) -> tuple[Any, list[Truncation]]:
     """Truncate a value to about `room` characters of compact JSON. Return the value and the cuts, outermost first.
 
-    Raises:
-        RecursionError: the value is nested too deeply.
+    A value that is nested too deeply raises RecursionError.
     """
     cuts: list[Truncation] = []
     return _fit(value, room, "", cuts), cuts
@@ -108,15 +107,14 @@ _LONGEST: Final = 1_000  # maximum characters of an expression
 
 
 def check_jmespath(expression: Any) -> None:
-    """Check an expression before a request is sent. If the expression is invalid, raise ToolError."""
+    """Check an expression before a request is sent. An invalid expression raises ToolError."""
     _compiled(expression)
 
 
 def select(expression: str, value: Any) -> Any:
     """Return the part of a JSON value that an expression selects, or None if it selects nothing.
 
-    Raises:
-        ToolError: the expression cannot be used on this value.
+    An expression that cannot be used on the value raises ToolError.
     """
     try:
         return _compiled(expression).search(value)

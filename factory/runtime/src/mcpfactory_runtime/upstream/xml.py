@@ -49,13 +49,7 @@ class _Written(NamedTuple):
 def build_xml(value: Any, root: Xml, shapes: Mapping[str, Xml]) -> bytes:
     """Return the XML document of a value, in UTF-8 with an XML declaration.
 
-    Args:
-        value: an object, or an array of items for the root.
-        root: XML node of the value, with a name.
-        shapes: shapes by name, for `Xml.shape`.
-
-    Raises:
-        ToolError: the value cannot be written as XML.
+    `root` is the named XML node of the value. A value that cannot be written as XML raises ToolError.
     """
     try:
         written = _DocumentBuilder(shapes).element(root.name, value, root, {})
@@ -143,7 +137,7 @@ def _declaration(prefix: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a scalar as text. Separate the items of an array by spaces, as in lists of XML Schema."""
+    """Return a scalar as text, and an array as items separated by spaces, like lists of XML Schema."""
     return " ".join(text_of(one) for one in value) if isinstance(value, list) else text_of(value)
 
 
@@ -167,7 +161,7 @@ _TEXT: Final = "#text"
 
 
 class XmlAnswerError(ValueError):
-    """Error for invalid XML in a response. The message has no final period."""
+    """Error for invalid XML in a response."""
 
 
 class _Element:
@@ -184,14 +178,10 @@ class _Element:
 
 
 def parse_xml(content: bytes, lists: Collection[tuple[str, str]] = ()) -> Any:
-    """Return the value of an XML document.
+    """Return the value of an XML document, in the encoding that the document declares, or in UTF-8.
 
-    Args:
-        content: the document, in the encoding that it declares, or in UTF-8.
-        lists: pairs of element names, the wrapper of a list (which may be "") and the item.
-
-    Raises:
-        XmlAnswerError: the document is malformed, has a document type declaration, or is nested too deeply.
+    `lists` has pairs of element names, the wrapper of a list (which may be "") and the item. A malformed document, a
+    document type declaration, or excessive nesting raises XmlAnswerError.
     """
     reader = _AnswerReader(lists)
     parser = expat.ParserCreate()
@@ -218,7 +208,7 @@ def _is_declaration(attribute: str) -> bool:
 
 
 class _AnswerReader:
-    """Handler of the parser's events. It builds the value."""
+    """Handler of the parser's events, which builds the value."""
 
     def __init__(self, lists: Collection[tuple[str, str]]) -> None:
         self._items = {item for wrapper, item in lists if not wrapper}

@@ -1,6 +1,6 @@
 """Streamable HTTP: one ASGI application for the handshake and the per-request lifecycle.
 
-`protocol.http` classifies requests. This module executes them.
+`protocol.http` classifies requests, and this module executes them.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class HttpApp:
         return self._path or "/"
 
     def _create_login(self, proxy: OAuthProxy, store: SharedStore | None) -> OAuthProxyEndpoints:
-        """Return the endpoints of an OAuth proxy. Allow the proxy's origin, so that its pages can post forms."""
+        """Return the endpoints of an OAuth proxy, and allow the proxy's origin, so that its pages can post forms."""
         from mcpfactory_runtime.transports.http.oauth_endpoints import OAuthProxyEndpoints  # noqa: PLC0415 - rarely needed
 
         name = str(self._server.info.get("title") or self._server.name)
@@ -237,7 +237,7 @@ class HttpApp:
             await self._end_session(session)
 
     def begin_shutdown(self) -> None:
-        """Refuse new requests, and end streams that belong to no request. Use this method only in the event loop."""
+        """Refuse new requests, and end streams that belong to no request. Call this method in the event loop."""
         self._server.closing.set()
         self._probes.draining = True
         if self._relay is not None:
@@ -312,7 +312,7 @@ class HttpApp:
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
-        """Forward a request to the process with its session. Return None if the other process answered the request."""
+        """Forward a request to the process with its session. Return None if that process answered the request."""
         session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
@@ -324,7 +324,7 @@ class HttpApp:
         return await self._relay.forward(session_id, scope, receive, send)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
-        """Serve a probe, metrics, a page or metadata. For any other path, respond with 404."""
+        """Serve a probe, metrics, a page or metadata."""
         if place in self._probed:
             await self._probes.serve(place, scope, headers, send)
             return
@@ -479,7 +479,7 @@ class HttpApp:
     # -- mirrored arguments --------------------------------------------------------------------------------------
 
     def _mirrored_of(self, tool: str) -> Mirrored:
-        """Return a tool's arguments that headers repeat. The result is cached until the tools change."""
+        """Return a tool's arguments that headers repeat."""
         registry = self._server.registry
         if self._mirrored_version != registry.version:
             self._mirrored.clear()
@@ -500,7 +500,7 @@ def _place(scope: Scope) -> tuple[str, str]:
 
 
 async def _cut_off(answer: EventStreamAnswer | ErrorReply | None, message: Any, send: Send) -> None:
-    """End the response to a request after the drain time. If no message was sent, send an error."""
+    """End the response to a request after the drain time, with an error if no message was sent."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
@@ -514,9 +514,9 @@ async def _cut_off(answer: EventStreamAnswer | ErrorReply | None, message: Any, 
 
 
 def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:
-    """Return the session to end if the limit is exceeded. The principal with the most sessions loses a session.
+    """Return the session that ends if the limit is exceeded. The principal with the most sessions loses a session.
 
-    Abandoned sessions come first, then barely used sessions, then the least recently used session.
+    Abandoned sessions come first, then barely used sessions, and then the least recently used session.
     """
     held = Counter(session.owner for session in sessions)
     most = max(held.values())

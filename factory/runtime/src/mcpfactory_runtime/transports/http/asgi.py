@@ -39,7 +39,7 @@ class AsgiRequest:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the headers without Authorization. Names are in lower case."""
+        """Return the headers without Authorization, with names in lower case."""
         headers = read_headers(self._scope["headers"])
         headers.pop("authorization", None)
         return headers
@@ -79,7 +79,7 @@ def address_of(scope: Scope) -> str:
 
 
 async def read_body(receive: Receive, limit: int) -> bytes | None:
-    """Return the body. If the body exceeds `limit` bytes or the client disconnects, return None."""
+    """Return the body, or None if it exceeds `limit` bytes or the client disconnects."""
     message = await receive()
     body: bytes = message.get("body", b"")
     if not message.get("more_body"):
@@ -97,7 +97,7 @@ async def read_body(receive: Receive, limit: int) -> bytes | None:
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Wait until the client disconnects. Ignore other messages."""
+    """Wait until the client disconnects, and ignore other messages."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -115,7 +115,7 @@ def is_event_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 async def send_page(send: Send, page: Page, scope: Scope, headers: dict[str, str], *, admitted: bool) -> None:
-    """Send a page. Scripts, framing and caching are forbidden."""
+    """Send a page that forbids scripts, framing and caching."""
     if scope["method"] not in READING:
         await send_rejection(send, ONLY_GET)
         return
@@ -152,7 +152,7 @@ async def send_post_response(
     *,
     streamed: bool = False,
 ) -> None:
-    """Send the response to a POST request. A single message is sent as JSON, and several as an event stream.
+    """Send the response to a POST request: a single message as JSON, and several messages as an event stream.
 
     With `streamed`, a single message is also sent as an event stream.
     """
@@ -223,11 +223,8 @@ async def send_events(
 class LifespanTask:
     """Task that enters context managers before the first request and exits them at the end.
 
-    A context manager must be exited by the task that entered it, and a request's task ends too soon. Without a shutdown
+    The task that enters a context manager must also exit it, and a request's task ends too soon. Without a shutdown
     message, the event loop cancels the task at the end, and the task exits the context managers in order.
-
-    Args:
-        enter: function that enters the context managers into the stack.
     """
 
     __slots__ = ("_enter", "_over", "_started", "_task")
@@ -279,7 +276,7 @@ _MAX_AGE: Final = b"7200"  # seconds that browsers cache the answer to a preflig
 
 
 def allowed_origin(headers: Mapping[str, str], origins: Collection[str]) -> str:
-    """Return the origin of the calling page if it is in `origins`. Otherwise, return ""."""
+    """Return the origin of the calling page if it is in `origins`, or else ""."""
     origin = headers.get("origin", "")
     return origin if origin in origins or ("*" in origins and origin) else ""
 
@@ -292,7 +289,7 @@ def is_preflight(method: str, headers: Mapping[str, str]) -> bool:
 async def send_preflight(
     send: Send, origin: str, headers: Mapping[str, str], methods: Sequence[str] | None = None
 ) -> None:
-    """Allow methods and any requested headers. The default are the methods of MCP."""
+    """Allow any requested headers, and the methods in `methods`, or else those of MCP."""
     asked = headers.get("access-control-request-headers", "").encode("latin-1", "replace")
     head = [
         *_granted(origin),

@@ -54,16 +54,10 @@ _TOKENS: Final = 10_000  # maximum number of remembered valid tokens, of which o
 
 
 class FailureLimit:
-    """Limit of failed attempts, with one token bucket per address. Use the limit only in the event loop.
+    """Limit of failed attempts, with one token bucket per address, for use in the event loop.
 
-    Access tokens are stored only as hashes (`hash_token`).
-
-    Args:
-        rate: rate like `600/m`, as in `Server(rates=)`. None or `off` means no limit.
-        clock: returns seconds.
-
-    Raises:
-        ValueError: the rate is invalid.
+    Access tokens are stored only as hashes (`hash_token`). `rate` is a rate like `600/m`, as in `Server(rates=)`. None
+    or `off` means no limit, and an invalid rate raises ValueError.
     """
 
     def __init__(self, rate: str | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -79,7 +73,7 @@ class FailureLimit:
         return 0.0 if bucket.take() else bucket.wait
 
     def record_success(self, address: str, token: bytes) -> None:
-        """Remove the attempt from the count. Exempt the valid token from the limit."""
+        """Remove the attempt from the count, and exempt the valid token from the limit."""
         if self._addresses is not None and token not in self._good:
             self.cancel_attempt(address)
             if len(self._good) >= _TOKENS:
@@ -87,7 +81,7 @@ class FailureLimit:
             self._good[token] = None
 
     def record_failure(self, token: bytes) -> None:
-        """Keep the failed attempt in the count. End the token's exemption from the limit."""
+        """Keep the failed attempt in the count, and end the token's exemption from the limit."""
         self._good.pop(token, None)
 
     def cancel_attempt(self, address: str) -> None:
@@ -108,7 +102,7 @@ _CALLS: Final = wire_names(CALL_TOOL)
 
 
 class AnonymousAccessGate:
-    """Gate that admits all callers. Tools that require scopes are refused, because the gate cannot check scopes."""
+    """Gate that admits all callers, but refuses tools that require scopes, because it cannot check scopes."""
 
     hosts: frozenset[str] = frozenset()
 
@@ -141,13 +135,7 @@ class AnonymousAccessGate:
 
 
 class AccessGate:
-    """Gate that checks the tokens of requests. Use the gate only in the event loop.
-
-    Args:
-        auth: accepted issuers and rules for tokens.
-        server: server whose tools are called.
-        endpoint: path of the MCP endpoint.
-    """
+    """Gate that checks the tokens of requests, for use in the event loop."""
 
     def __init__(self, auth: Authorization, server: ServerInterface, endpoint: str) -> None:
         self._auth = auth
@@ -183,7 +171,7 @@ class AccessGate:
         return issuer_metadata_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
-        """Return the sender of a request. Remove the token from scope and headers, to hide it from later code."""
+        """Return the sender of a request. Remove the token from scope and headers to hide the token from later code."""
         token = read_token(headers.pop("authorization", None), self._required)
         scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
         if isinstance(token, BearerChallenge):
@@ -207,7 +195,7 @@ class AccessGate:
         return principal
 
     def authorize(self, principal: Principal | str, body: Any) -> Rejection | None:
-        """Return a rejection if the principal lacks scopes for a request. A body may contain several requests."""
+        """Return a rejection if the principal lacks scopes for the request, or for one request of a batch."""
         needed = merge_scopes(self._required, *(scopes for _, scopes in called_tools(self._server, body)))
         held = principal.scopes if isinstance(principal, Principal) else frozenset()
         lacking = missing_scopes(needed, held)
@@ -254,7 +242,7 @@ class AccessGate:
         cache, clock = self._keys[issuer], self._auth.clock
         found = cache.find(key_id, algorithm, clock())
         if found.fetch:
-            # While one request fetches the keys, other requests wait for the lock. The keys are then in the cache.
+            # While one request fetches the keys, other requests wait, and then find the keys in the cache.
             async with self._locks[issuer]:
                 found = cache.find(key_id, algorithm, clock())
                 if found.fetch:
@@ -278,7 +266,7 @@ class AccessGate:
 
 
 def create_gate(auth: Authorization | None, server: ServerInterface, endpoint: str) -> AccessGate | AnonymousAccessGate:
-    """Return the gate of an HTTP application. If a library is missing, raise RuntimeError."""
+    """Return the gate of an HTTP application. Raises RuntimeError if a library is missing."""
     if auth is None:
         return AnonymousAccessGate(server)
     needed = () if auth.verify is not None else ("jwt", "cryptography")

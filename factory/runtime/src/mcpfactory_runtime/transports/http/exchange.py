@@ -136,7 +136,7 @@ class Exchange:
         """Do nothing, because a stream of this lifecycle cannot be resumed."""
 
     def _begin_stream(self) -> EventStreamAnswer:
-        """Turn the response into an event stream if necessary. Comments keep the stream alive."""
+        """Turn the response into an event stream, to send a notification or a comment."""
         if self._stream is None:
             self._stream = EventStreamAnswer(None, primed=False)
             self._stream.overrun = self._abort

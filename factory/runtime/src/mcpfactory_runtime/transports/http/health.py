@@ -1,6 +1,6 @@
 """Health endpoints `/health` and `/ready` for orchestrators and load balancers, and `/metrics`.
 
-The probes give unauthorized callers no details about the server. `/metrics` requires an authorized caller.
+Unauthorized callers get no details from the probes, and no metrics.
 """
 
 from __future__ import annotations
@@ -30,13 +30,8 @@ _HEAD: Final[Headers] = [(b"cache-control", b"no-store")]
 class HealthEndpoints:
     """The probes and metrics of one HTTP application. The probes do not wait for the server's lifespan.
 
-    Attributes:
-        draining: True during the shutdown of the application.
-
-    Args:
-        server: provides the author's readiness checks.
-        life: lifespan of the application.
-        gate: authorizes callers. Only authorized callers receive the names of checks.
+    Only callers that `gate` authorizes receive the names of checks. `draining` is True during the shutdown of the
+    application.
     """
 
     def __init__(self, server: ServerInterface, life: LifespanTask, gate: AccessGate | AnonymousAccessGate) -> None:
@@ -47,7 +42,7 @@ class HealthEndpoints:
         self._beginning: asyncio.Task[None] | None = None
 
     async def serve(self, place: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
-        """Answer a probe with 200. If the server should get no requests now, answer with 503."""
+        """Answer a probe with 200, or with 503 if the server should get no requests now."""
         if scope["method"] not in READING:
             await send_rejection(send, ONLY_GET)
             return
@@ -58,7 +53,7 @@ class HealthEndpoints:
     async def serve_metrics(
         self, metrics: MetricsInterface, sessions: int, scope: Scope, headers: dict[str, str], send: Send
     ) -> None:
-        """Send the metrics to authorized callers. `sessions` is the number of sessions."""
+        """Send the metrics to authorized callers."""
         refused = await _refused(self._gate, scope, headers) if scope["method"] in READING else ONLY_GET
         if refused is not None:
             await send_rejection(send, refused)

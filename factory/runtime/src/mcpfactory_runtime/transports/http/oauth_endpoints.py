@@ -1,4 +1,4 @@
-"""HTTP endpoints of an OAuth proxy. Requests have a bounded size."""
+"""HTTP endpoints of an OAuth proxy, with a limit on the size of requests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ _MOST_FIELDS: Final = 50
 
 
 class OAuthProxyEndpoints:
-    """Endpoints that an OAuth proxy serves next to the MCP endpoint.
-
-    Attributes:
-        paths: paths of the endpoints, without trailing slash.
-    """
+    """Endpoints that an OAuth proxy serves next to the MCP endpoint. `paths` have no trailing slash."""
 
     def __init__(self, proxy: OAuthProxy) -> None:
         self._proxy = proxy
@@ -55,7 +51,7 @@ class OAuthProxyEndpoints:
 
 
 def _fields(text: bytes) -> dict[str, str] | None:
-    """Return the non-empty parameters of a query or form. If a parameter is repeated, return None (RFC 6749 §3.1)."""
+    """Return the non-empty parameters of a query or form, or None for repeated parameters (RFC 6749 §3.1)."""
     try:
         pairs = parse_qsl(text.decode("latin-1"), max_num_fields=_MOST_FIELDS)
     except ValueError:

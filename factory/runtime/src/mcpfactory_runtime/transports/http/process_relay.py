@@ -1,8 +1,8 @@
 """Relay of requests between processes that share a store.
 
 Messages go through the processes' mailboxes in the store, so the processes need no addresses. A process acknowledges a
-request before executing the request. If the process dies before the acknowledgment, the sender serves the request.
-Therefore, no request is executed twice.
+request before executing the request. If the process dies before the acknowledgment, the sender serves the request, so
+that no request is executed twice.
 """
 
 from __future__ import annotations
@@ -69,15 +69,11 @@ class _Outgoing:
         self.frames: asyncio.Queue[tuple[Json, bytes] | None] = asyncio.Queue()
 
     def lose(self) -> None:
-        """Handle the death or failure of the serving process."""
         self.frames.put_nowait(None)
 
 
 class ProcessRelay:
-    """Forwards requests to other processes that share the store, and serves their requests.
-
-    Use the relay only in the event loop. `sessions` are the sessions and live processes in the store.
-    """
+    """Forwards requests to other processes that share the store, and serves their requests, in the event loop."""
 
     def __init__(self, sessions: SharedSessions) -> None:
         self._processes = sessions.processes
@@ -106,7 +102,7 @@ class ProcessRelay:
         server.hub.add(self)
 
     def begin_shutdown(self) -> None:
-        """Stop acknowledging requests. After the end of this process, the senders serve the unacknowledged requests."""
+        """Stop acknowledging requests. The senders serve unacknowledged requests after the end of this process."""
         self._ending = True
 
     async def aclose(self, seconds: float) -> None:
@@ -369,12 +365,7 @@ def _unavailable(why: str) -> Rejection:
 
 
 class MultiProcessSessions:
-    """Sessions and relay of one process in a shared store.
-
-    Attributes:
-        sessions: stores sessions and their events.
-        relay: forwards requests for sessions of other processes.
-    """
+    """Sessions and relay of one process in a shared store."""
 
     def __init__(self, store: SharedStore) -> None:
         self._store = store
@@ -384,11 +375,7 @@ class MultiProcessSessions:
 
     @asynccontextmanager
     async def join_shared_store(self, server: ServerInterface) -> AsyncIterator[None]:
-        """Open the store and register this process. The server then keeps its tasks and used states in the store.
-
-        Raises:
-            StoreError: the store cannot be used.
-        """
+        """Open the store and register this process. The server then keeps its tasks and used states in the store."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._store.aclose)
             await self._store.open()

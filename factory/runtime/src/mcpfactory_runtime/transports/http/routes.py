@@ -28,13 +28,7 @@ _INTERNAL_ERROR: Final = "Internal error. hint: see the log of the server\n"
 
 
 class RouteTable:
-    """The routes of one HTTP application.
-
-    Args:
-        routes: custom routes, in order of precedence.
-        gate: authorizes callers.
-        limit: maximum size of a body in bytes.
-    """
+    """The routes of one HTTP application, in order of precedence. A body has at most `limit` bytes."""
 
     def __init__(self, routes: Iterable[HttpRoute], gate: AccessGate | AnonymousAccessGate, limit: int) -> None:
         self._gate = gate
@@ -54,7 +48,7 @@ class RouteTable:
         return sorted(found)
 
     async def serve(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> bool:
-        """Serve a request. If no route matches the path, return False and send nothing."""
+        """Serve a request. Return False, without a response, if no route matches the path."""
         for route, public in self._routes:
             match, child = route.matches(scope)
             if match is Match.FULL:
@@ -69,7 +63,7 @@ class RouteTable:
         return bool(methods)
 
     async def _admit(self, scope: Scope, headers: dict[str, str], send: Send, *, public: bool) -> bool:
-        """Authorize a request. If it is admitted, set `request.user` and `request.auth`, and return True."""
+        """Return True for an authorized request, after setting `request.user` and `request.auth`."""
         principal: Any = ""
         if not public:
             principal = await self._gate.authenticate(scope, headers)

@@ -47,9 +47,9 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
     """Connection that bounds the time and size of requests, and accepts one request at a time.
 
     An incomplete request ends the connection after `_READ_TIME` seconds, plus the time that its size needs at
-    `_READ_RATE`. Data that arrives after a request and before the response is discarded. The connection is then closed
-    after the response. httptools has no limit for incomplete heads and trailers, so this class bounds their size.
-    `HttpApp` checks complete requests.
+    `_READ_RATE`. Data between a request and its response is discarded, and ends the connection after the response. This
+    class bounds the size of incomplete heads and trailers, because httptools has no limit. `HttpApp` checks complete
+    requests.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -226,7 +226,7 @@ class _EmbeddedServer(_WebServer):
 
 
 async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
-    """Serve until canceled. Then wait for requests in flight, at most `DRAIN` seconds."""
+    """Serve until canceled, and then wait at most `DRAIN` seconds for requests in flight."""
     server = _EmbeddedServer(make_uvicorn_config(app), app, None)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
@@ -238,11 +238,7 @@ async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
 
 
 def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    """Return a listening socket. Port 0 stands for any free port. Several sockets can listen on a `shared` port.
-
-    Raises:
-        OSError: the socket cannot listen on the address.
-    """
+    """Return a listening socket, on any free port for port 0. Several sockets can listen on a `shared` port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -268,14 +264,11 @@ def listening_hint(error: OSError) -> str:
 
 
 def listen_for_workers(host: str, port: int, count: int) -> list[socket.socket]:
-    """Return `count` listening sockets on one port.
+    """Return `count` listening sockets on one port, or raise OSError.
 
     On Linux, each worker has its own socket, and the kernel distributes connections over the sockets. On a shared
     socket, the first worker that wakes up would take all waiting connections. On other systems, all workers share one
     socket, because the kernel does not distribute connections.
-
-    Raises:
-        OSError: the server cannot listen on the address.
     """
     alone = listen(host, port)  # raises OSError if another process uses the address
     if sys.platform != "linux":
@@ -315,10 +308,9 @@ def _logs_json() -> bool:
 def serve(
     app: HttpApp, listener: socket.socket, lifeline: int | None = None, announce: Callable[[], None] | None = None
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Then wait for requests in flight, at most `DRAIN` seconds.
+    """Serve until SIGINT or SIGTERM, and then wait at most `DRAIN` seconds for requests in flight.
 
-    `lifeline` is a file descriptor. The end of its file acts like SIGTERM. `announce` is called when the server is
-    ready.
+    `lifeline` is a file descriptor, whose end of file acts like SIGTERM. `announce` is called when the server is ready.
     """
     _WebServer(make_uvicorn_config(app), app, lifeline, announce).run(sockets=[listener])
 
@@ -398,7 +390,6 @@ async def serve_http(server: ServerInterface, host: str, port: int, **options: A
 
 
 def _fill_defaults(options: dict[str, Any], host: str) -> None:
-    """Set the default options that depend on the address and the environment."""
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
     store = options.get("store") or os.environ.get("MCPFACTORY_STORE") or None
@@ -428,15 +419,9 @@ def _run_workers(
 ) -> None:
     """Serve with one worker process per listening socket, until SIGINT or SIGTERM.
 
-    Args:
-        name: name of the server, for messages.
-        make_app: creates the application in each worker.
-        listeners: one listening socket for each worker. Several workers may share a socket.
-        folder: directory to remove at the end.
-        announce: called after the signal handlers are installed.
-
-    Raises:
-        SystemExit: a worker ended. In the parent, the status is 1 if workers cannot start or die repeatedly.
+    `make_app` creates the application in each worker. `folder` is removed at the end. `announce` is called after the
+    signal handlers are installed. Workers end with SystemExit. If workers cannot start or die repeatedly, the parent
+    exits with status 1.
     """
     parent = _WorkerSupervisor(name, make_app, listeners)
     try:
@@ -464,7 +449,6 @@ class _WorkerSupervisor:
 
     @property
     def is_this_process(self) -> bool:
-        """Return True in the parent process, and False in workers."""
         return os.getpid() == self._pid
 
     def run(self, announce: Callable[[], None]) -> bool:
@@ -491,7 +475,7 @@ class _WorkerSupervisor:
             os.kill(pid, signal.SIGTERM)
 
     def _work(self, worker: int) -> None:
-        """Serve in a worker process. Never return."""
+        """Serve in a worker process, without returning."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         os.close(self._lifeline[1])

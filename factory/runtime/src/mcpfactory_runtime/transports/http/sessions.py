@@ -51,11 +51,8 @@ _STREAMS_KEPT: Final = 64  # maximum finished responses that a client may still 
 class HttpSession(Session):
     """One client's session.
 
-    Attributes:
-        id: session ID.
-        used: time of the last use, by the event loop's clock.
-        uses: number of uses.
-        owner: the client's principal, or the client's address without a token.
+    `used` is the time of the last use, by the event loop's clock. `owner` is the client's principal, or the client's
+    address without a token.
     """
 
     def __init__(
@@ -115,7 +112,7 @@ class HttpSession(Session):
         return stream
 
     async def find_stream(self, event_id: str) -> StreamPosition | None:
-        """Return the position of a `Last-Event-ID`. If the ID is unknown or expired, return None."""
+        """Return the position of a `Last-Event-ID`, or None if the ID is unknown or expired."""
         name, _, digits = event_id.rpartition("-")
         if not _NUMBER.fullmatch(digits):
             return None
@@ -146,7 +143,7 @@ class HttpSession(Session):
             self._journal.close()
 
     def end(self) -> None:
-        """End the session: close every stream."""
+        """Close every stream."""
         if self._journal is not None:
             self._journal.forget()
         for stream in self._streams.values():
@@ -241,7 +238,7 @@ class StreamPosition(NamedTuple):
 
 
 class _PostChannel:
-    """Channel of one request. Messages are sent in the response to the POST."""
+    """Channel of one request, whose messages are sent in the response to the POST."""
 
     __slots__ = ("_session", "allowance", "principal", "private", "stream", "subscriptions")
 
@@ -295,19 +292,16 @@ class SseSession(Session):
         self.handle(event)
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification. If the client does not read, an optional notification is dropped."""
+        """Send a notification. An optional notification is dropped if the client does not read."""
         data = jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params))
         self.stream.push(data, droppable=method in DROPPABLE)
 
 
 class SseEndpoints:
-    """The two endpoints of HTTP+SSE, and their sessions. Use this object only in the event loop.
+    """The two endpoints of HTTP+SSE, and their sessions, for use in the event loop.
 
-    Args:
-        server: handles the requests.
-        parent: path above both endpoints, without trailing slash.
-        max_sessions: maximum concurrent sessions. Further GET requests get status 503.
-        label: prefix of the session IDs of this process.
+    The path `parent` is above both endpoints. Further GET requests than `max_sessions` get status 503. `label` is the
+    prefix of the session IDs of this process.
     """
 
     def __init__(self, server: ServerInterface, parent: str, max_sessions: int, label: str = "") -> None:

@@ -27,22 +27,22 @@ END_AT: Final = 16 << 20
 """Maximum number of unread bytes. Above this limit, the next message ends the response."""
 
 KEEP_ALIVE: Final = 15.0
-"""Seconds without a message after which a stream begins or sends a comment. Proxies close idle connections."""
+"""Seconds without a message after which a stream begins or sends a comment, because proxies close idle connections."""
 
 _OVERHEAD: Final = 128  # additional bytes of memory for each message
 
 
 class EventStreamAnswer:
-    """Numbered messages of one response, or of the session's own stream.
+    """Numbered messages of one response, or of the session's own stream, for use in the event loop.
 
-    Use a stream only in the event loop. Only one task at a time may wait in `ready`.
+    Only one task at a time may wait in `ready`.
 
     Args:
-        name: name of the stream in the session. Event IDs are `<name>-<number>`. If the name is None, events have no
+        name: name of the stream in the session. Event IDs are `<name>-<number>`. A stream without a name has no event
             IDs.
         primed: True to begin with an event that has an ID but no data. A client can then resume before the first
             message.
-        awaited: True if a response will follow the stream at once. Unsent messages are then kept.
+        awaited: True to keep unsent messages, because a response will follow the stream at once.
         recorder: records the events of a named stream after the stream gets a follower.
         requests: IDs of the requests that the stream will answer.
 
@@ -111,12 +111,12 @@ class EventStreamAnswer:
 
     @property
     def only_message(self) -> bytes | None:
-        """Return the only message of a finished stream without follower, to send as JSON. Otherwise, return None."""
+        """Return the only message of a finished stream without follower, to send the message as JSON."""
         alone = self.closed and self._count == 1 and not self.detached and not self._followers
         return self._events[0][1] if alone else None
 
     def restore(self, events: Iterable[tuple[int, bytes]]) -> None:
-        """Add events that another process sent. New events continue their numbers."""
+        """Add events that another process sent. New events continue the numbers."""
         self._recorded = True
         self._unsent = None
         for number, data in events:
@@ -128,7 +128,7 @@ class EventStreamAnswer:
         return after >= self._count or (bool(self._events) and self._events[0][0] <= after + 1)
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
-        """Add a message. If the client does not read, a `droppable` message is dropped."""
+        """Add a message. A `droppable` message is dropped if the client does not read."""
         if self._unsent is not None:
             if droppable and self._unsent > DROP_AT:
                 return
@@ -144,7 +144,7 @@ class EventStreamAnswer:
         self._wake()
 
     def finish(self, data: bytes | None = None, *, recorded: bool = True) -> None:
-        """End the stream. `data` is the last message. If `recorded` is True, also record the end of the stream."""
+        """End the stream, after the last message `data`. If `recorded` is True, also record the end."""
         if self.closed:
             return
         if data is not None:
@@ -265,7 +265,7 @@ class EventStreamAnswer:
             self._recorder.finish(self.name)
 
     async def _written(self) -> None:
-        """Wait until the recorder has stored the events. A client must be able to resume after each event."""
+        """Wait until the recorder has stored the events, because a client must be able to resume after each event."""
         if self._recorded and self._recorder is not None:
             await self._recorder.wait_until_written()
 
