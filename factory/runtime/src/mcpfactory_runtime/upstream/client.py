@@ -448,6 +448,7 @@ class _Body(httpx.AsyncByteStream):
 
 class _Transport(httpx.AsyncBaseTransport):
     """Transport with our own connection pool and network backend, which httpx's transport does not accept."""
+
     def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
         self._pool = ConnectionPool(trust, backend, _CONNECTIONS)
 
