@@ -133,7 +133,6 @@ class Authorization:
     fetch: Fetch | None = None
 
     def __post_init__(self) -> None:
-        """Check the configuration."""
         try:
             object.__setattr__(self, "resource", canonical(self.resource))
             merge_scopes(self.required_scopes, self.scopes_supported or ())
@@ -189,8 +188,8 @@ class Authorization:
         """Return the authorization from the variables MCPFACTORY_AUTH_*, or None if no such variable is set.
 
         MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL must be set together.
-        MCPFACTORY_AUTH_SCOPES contains the required scopes. Spaces separate several scopes, and the audiences in
-        MCPFACTORY_AUTH_AUDIENCE. MCPFACTORY_AUTH_FAILURES is a rate.
+        MCPFACTORY_AUTH_SCOPES contains the required scopes, and MCPFACTORY_AUTH_AUDIENCE contains audiences, both separated
+        by spaces. MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
             AuthorizationError: a variable is missing, unknown or invalid.

@@ -69,7 +69,7 @@ class KeyLookup:
 class KeyCache:
     """The keys of one issuer. `document` is a fixed JWK Set, or None if the caller fetches keys.
 
-    All times are in seconds, by any clock.
+    Times are in seconds, and may come from any clock.
     """
 
     def __init__(self, document: Json | None = None) -> None:

@@ -51,7 +51,7 @@ def auth0(domain: str, resource: str, **options: Any) -> Authorization:
 
 
 def okta(domain: str, resource: str, *, server: str = "default", **options: Any) -> Authorization:
-    """Return the access rules for a custom authorization server of Okta. `server` is the ID of that server.
+    """Return the access rules for a custom authorization server of Okta. `server` is the ID of the server.
 
     The org authorization server of Okta issues tokens only for Okta itself.
     """

@@ -146,7 +146,7 @@ class TokenError(Exception):
 class Principal(str):
     """The caller of a request. `str(principal)` identifies the caller by issuer, subject and client.
 
-    Sessions, sealed states and tasks belong to this identity. The scopes and claims may differ in the caller's next
+    Sessions, sealed states and tasks belong to the caller's identity. The scopes and claims may differ in the next
     request.
 
     Attributes:

@@ -100,7 +100,7 @@ class ProtocolError(Exception):
 
 
 class ResultError(Exception):
-    """A tool failed, or the result has another type than requested. After a failure, the message is the tool's."""
+    """A tool failed, with the tool's message, or the result has another type than requested."""
 
 
 class SessionEndedError(McpError):

@@ -72,7 +72,7 @@ class Client:
         notified: function that is called with (method, params) of each notification.
         info: `Implementation` object of this client.
         timeout: seconds to wait for a response; None waits forever.
-        probe_timeout: maximum seconds for a process to start and answer `server/discover`. After this time, the client
+        probe_timeout: maximum seconds for a process to start and answer `server/discover`, before the client
             tries `initialize`.
         log_level: lowest level of log messages to request from the server; "" requests no log messages.
         kept: maximum number of messages in the transcript. The oldest messages are dropped first.
@@ -83,8 +83,8 @@ class Client:
         server_info, capabilities, instructions: the server's description of itself.
         transcript: the messages so far.
 
-    Methods that call the server raise McpError for an error response, and HttpError for a response without a message.
-    They also raise TimeoutError, ConnectionLostError and ProtocolError.
+    Methods that call the server raise McpError for an error response, HttpError for a response without a message,
+    TimeoutError, ConnectionLostError or ProtocolError.
     """
 
     def __init__(

@@ -185,7 +185,7 @@ class _Http(ClientChannel):
     async def _permitted_urls(self, url: str) -> list[str]:
         """Return the URL with each permitted IP address instead of the host name, or raise OAuthError.
 
-        Permitted are public addresses and the hosts in `OAuth.private_hosts`. A server on this machine or a private
+        Public addresses and the hosts in `OAuth.private_hosts` are permitted. A server on this machine or a private
         network may refer to all addresses.
         """
         try:
@@ -402,7 +402,7 @@ class SseChannel(_Http):
             raise ProtocolError(f"{self.url} returned no endpoint") from None
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message; the response arrives on the stream."""
+        """POST a message. The response arrives on the stream."""
         await self.send_raw(encode(message))
 
     async def send_raw(self, data: bytes) -> None:

@@ -49,7 +49,7 @@ def encode_value(value: Any) -> str:
 
 
 def header_parameters(tool: Json) -> dict[Path, str]:
-    """Return path → header name for the arguments of a tool that have a valid `x-mcp-header`."""
+    """Return the arguments of a tool with a valid `x-mcp-header`, as path → header name."""
     found = find_header_annotations(tool.get("inputSchema"))
     return {path: header for path, header, _ in found if path and isinstance(header, str) and header}
 

@@ -282,7 +282,7 @@ def _find_resource(url: str, challenge: AuthChallenge) -> Steps[_ProtectedResour
 def _find_authorization_server(
     resource: _ProtectedResource | None, url: str, issuer: str = ""
 ) -> Steps[AuthorizationServer]:
-    """Return the metadata of the resource's authorization server. `issuer` is preferred if the resource has several.
+    """Return the metadata of the resource's authorization server. `issuer` is preferred to other issuers.
 
     In the first revision with authorization, there is no resource (None), and the server's origin is the issuer. An
     issuer without metadata has the endpoints `/authorize`, `/token` and `/register`.

@@ -412,7 +412,7 @@ class Subscription:
         item = await self._queue.get()
         if item is not None:
             return item
-        self._queue.put_nowait(None)  # for later calls
+        self._queue.put_nowait(None)  # later calls must also end
         if self._error is not None:
             raise self._error
         raise StopAsyncIteration

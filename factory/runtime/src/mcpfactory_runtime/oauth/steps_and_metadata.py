@@ -1,7 +1,7 @@
 """Procedures and records of the OAuth client: steps, server metadata, challenges.
 
 A procedure is a generator without I/O, so that a test needs no server. A procedure yields steps, and returns a result.
-It receives the `HttpAnswer` after a `Fetch`, and the redirect's URL after a `Visit`.
+A procedure receives the `HttpAnswer` after a `Fetch`, and the redirect's URL after a `Visit`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class HttpAnswer:
 class Visit:
     """A page for the user's browser. The procedure receives the complete URL to which the browser was redirected.
 
-    If `code` is set, the user enters the code on the page, possibly on another device. The procedure then receives "".
+    If `code` is set, the user enters the code on the page, possibly on another device, and the procedure receives "".
     """
 
     url: str

@@ -537,7 +537,7 @@ class OAuthProxy:
         return "*" in self._allow or not names.isdisjoint(self._allow)
 
     def _granted(self, scope: str) -> tuple[str, ...]:
-        """Return the supported scopes of a request, or of the required scopes if it has no scopes."""
+        """Return the requested scopes, or by default the required scopes, without unsupported scopes."""
         supported = self._supported()
         asked = scope.split() or self.authorization.required_scopes
         return tuple(dict.fromkeys(word for word in asked if word in supported))

@@ -1,8 +1,8 @@
 """Validators for keywords that pydantic-core does not support, such as `oneOf`, `not`, `if` and `contains`.
 
 Each function returns a core schema that checks one keyword and returns the value unchanged. Subschemas are compiled
-without repairs. The caller must omit a keyword if a subschema is not fully checked (`is_fully_checked`). For example,
-`not` could otherwise refuse valid values.
+without repairs. The caller must omit a keyword if a subschema is not fully checked (`is_fully_checked`). Otherwise, a
+`not` could refuse valid values.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _has_unchecked_keyword(part: Mapping[str, Any]) -> bool:
 
 
 def _excludes_required(part: Mapping[str, Any]) -> bool:
-    """Return True if the schema requires a property that it also forbids, because validation accepts this property."""
+    """Return True if the schema both requires and forbids a property, which validation accepts."""
     if part.get("additionalProperties") is not False:
         return False
     properties, patterns = properties_of(part), part.get("patternProperties")

@@ -178,7 +178,7 @@ def _without_combinators(schema: Json, notes: list[str]) -> Json:
 
 
 def _intersection(one: Any, other: Any) -> Any:
-    """Return a schema that permits all values that satisfy both schemas. Of two bounds, keep the first."""
+    """Return a schema that permits all values that satisfy both schemas. Keep the bounds of the first schema."""
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return other if one is True else one
     done = intersect_schemas(one, other, _intersection)

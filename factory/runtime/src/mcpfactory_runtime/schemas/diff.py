@@ -41,7 +41,7 @@ _SHOWN: Final = 6  # maximum values in a message
 
 
 def property_changes(old: Json, new: Json) -> Iterator[_Found]:
-    """Yield the differences between the properties of two objects, with nested properties."""
+    """Yield the differences between the properties of two objects, including nested properties."""
     definitions = definitions_of(old), definitions_of(new)
     # Compare the JSON texts, because 1 == True in Python.
     if _compact([old, definitions[0]]) != _compact([new, definitions[1]]):

@@ -292,7 +292,7 @@ class SecurityScheme:
     - `basic` sends (username, password) as HTTP Basic.
     - `bearer` sends (token,) as a bearer token.
     - `oauth2` has (token, client ID, secret, refresh token, account). The token, or a token from `flows`, is sent as a
-      bearer token. Variables that the flows do not use are omitted, and older servers have only the first three.
+      bearer token. Variables that the flows do not use are omitted. Older servers have only the first three variables.
     - `mutualTLS` uses (certificate, key), which are paths of PEM files. The certificate's file may contain the key.
     - `awsSigV4` signs the request with (key ID, secret, session token, region). The session token is for temporary
     keys,

@@ -188,7 +188,7 @@ def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: O
 
     - A body with a JSON media type must parse.
     - A body without a media type must begin like an object or a list, and parse.
-    - Text, JavaScript and octet-stream must also do so, and the Accept header must contain JSON.
+    - Text, JavaScript and octet-stream must begin like an object or a list, and the Accept header must contain JSON.
     - In JSON lines, each line must parse. The value is the list of the lines' values.
     """
     if is_json(kind):
