@@ -1,10 +1,9 @@
 """URLs: public addresses and redirects.
 
-A redirect to the same origin is followed according to its status:
+A redirect to the same origin is followed according to its status.
 
-- After 301 and 302, a request with a safe method is repeated.
-- After 303, the next request is a GET without body. A HEAD request stays a HEAD request.
-- After 307 and 308, the request is repeated with its body.
+After 301 and 302, a request with a safe method is repeated. After 303, the next request is a GET without body. A HEAD
+request stays a HEAD request. After 307 and 308, the request is repeated with its body.
 
 A redirect from `http` to `https` on the same host stays within the origin if both use their default ports, because
 traffic becomes encrypted. A redirect from `https` to `http` leaves the origin. A redirect to another origin is not
@@ -95,7 +94,7 @@ def host_port_of(url: str) -> str:
 def private_target_kind(url: str) -> str:
     """Return the kind of a private target, "this machine" or "a private network", or "" if the host looks public.
 
-    Names are not resolved. Only the request detects that a name has a private address.
+    Names are not resolved. A private address of a name is detected only when a request is sent.
     """
     host = host_port_of(url).rpartition(":")[0].strip("[]").rstrip(".")
     try:
@@ -119,11 +118,8 @@ _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
 Refusal = Literal["", "target", "origin", "downgrade", "method", "circle"]
 """Reason why a redirect is not followed.
 
-- `target` is not an http address.
-- `origin` is another origin.
-- `downgrade` leads from https to http.
-- `method` is a status that does not permit to repeat the request with the same method.
-- `circle` is a loop, or too many redirects.
+`target` is not an http address. `origin` is another origin. `downgrade` leads from https to http. `method` is a status
+that does not permit to repeat the request with the same method. `circle` is a loop, or too many redirects.
 """
 
 _REASONS: Final[dict[Refusal, str]] = {

@@ -188,8 +188,8 @@ class Authorization:
         """Return the authorization from the variables MCPFACTORY_AUTH_*, or None if no such variable is set.
 
         MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL must be set together.
-        MCPFACTORY_AUTH_SCOPES contains the required scopes, and MCPFACTORY_AUTH_AUDIENCE contains audiences, both separated
-        by spaces. MCPFACTORY_AUTH_FAILURES is a rate.
+        MCPFACTORY_AUTH_SCOPES contains required scopes, and MCPFACTORY_AUTH_AUDIENCE contains audiences, separated by
+        spaces. MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
             AuthorizationError: a variable is missing, unknown or invalid.

@@ -146,8 +146,8 @@ class TokenError(Exception):
 class Principal(str):
     """The caller of a request. `str(principal)` identifies the caller by issuer, subject and client.
 
-    Sessions, sealed states and tasks belong to the caller's identity. The scopes and claims may differ in the next
-    request.
+    Sessions, sealed states and tasks belong to the caller's identity. The next request of the caller may have other
+    scopes and claims.
 
     Attributes:
         issuer: issuer of the token.

@@ -2,7 +2,7 @@
 
 Params and results are dicts, as in the protocol. The client first sends `server/discover` (basic/versioning, Backward
 Compatibility). A server uses the per-request lifecycle if it returns a result or an error of that lifecycle. After any
-other response, or a timeout, the client sends `initialize`.
+other response, or after a timeout, the client sends `initialize`.
 """
 
 from __future__ import annotations

@@ -374,7 +374,7 @@ class Subscription:
 
     The loop ends when the server ends the subscription. If an error ended the subscription, the loop raises the error.
     `async with` may raise the errors of a request. `honoured` is the part of the filter that the server accepted. In
-    the handshake lifecycle, `honoured` is the whole filter.
+    the handshake lifecycle, `honoured` is the whole filter of the client.
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:

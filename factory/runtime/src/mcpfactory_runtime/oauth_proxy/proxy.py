@@ -1,10 +1,9 @@
 """`OAuthProxy`: logins at a provider, and the endpoints that give tokens to MCP clients.
 
-Three rules prevent an attacker's client from acting on behalf of a user:
+Three rules prevent an attacker's client from acting on behalf of a user.
 
-- The user confirms each client on a page of this server, and a cookie binds the browser to the request.
-- The provider must redirect the user back in the same browser.
-- Codes are sent only to registered redirect URIs, and require PKCE.
+The user confirms each client on a page of this server, and a cookie binds the browser to the request. The provider must
+redirect the user back in the same browser. Codes are sent only to registered redirect URIs, and require PKCE.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Rules for changes to this module:
 2. Each request has its own lifecycle (basic/versioning, Backward Compatibility). A request with a protocol version in
    its metadata uses the per-request lifecycle, and the connection's state is neither used nor changed. Any other
    request uses the handshake.
-3. Never answer a message that looks like a response, even if it is invalid. Two peers could otherwise exchange errors
+3. Never answer a message that looks like a response, even if it is invalid. Otherwise, two peers could exchange errors
    forever.
 """
 

@@ -3,9 +3,9 @@
 The first rule that applies selects the action (basic/versioning; basic/transports/streamable-http):
 
 1. `check_host_and_origin` refuses invalid Origin and Host, before the body is read.
-2. Metadata in the body, or a version header without a handshake revision → per-request lifecycle.
-3. `initialize` → handshake.
-4. Other requests → session of the handshake lifecycle.
+2. Metadata in the body, or a version header without a handshake revision, selects the per-request lifecycle.
+3. `initialize` selects the handshake.
+4. Any other request selects a session of the handshake lifecycle.
 
 In the per-request lifecycle, the version header and the metadata are both required. If a refused request has a readable
 ID, the refusal contains the ID.

@@ -76,8 +76,7 @@ def sample(
         schema: the schema.
         root: document that contains the targets of references.
         depth: nesting level of the schema. Optional members are omitted at deep levels.
-        minimal: True to return only required members and items. The author's values are then not checked, and a text
-            may violate a pattern.
+        minimal: True to return only required members and items, and to check neither the author's values nor patterns.
         lenient: True to ignore patterns that servers do not enforce.
     """
     return _Sampler(root, minimal=minimal, lenient=lenient).of(schema, depth)

@@ -5,12 +5,12 @@ Rules:
 1. A valid argument stays unchanged. For example, unknown properties are kept, and strings stay strings regardless of
    `format`. The only exception is 5.0 for an integer, which becomes 5.
 2. Harmless mistakes of models are repaired, but only if the unchanged value matches no alternative. Examples are "5"
-for
-   a number, "true" for a boolean, 5 for a string, and JSON text for an array or an object. 5.0 is never repaired to a
-   string, because its text is ambiguous. Null is omitted for an optional argument that is not nullable.
+   for a number, "true" for a boolean, 5 for a string, and JSON text for an array or an object. The number 5.0 is never
+   repaired to a string, because the text of 5.0 is ambiguous. Null is omitted for an optional argument that is not
+   nullable.
 3. Constraints that cannot be checked in linear time are skipped, for the upstream API to check: patterns with
-   lookaround, `unevaluated…`, and `oneOf`, `not` and `if` with such constraints inside (`applicators`). Also skipped
-   are an enumeration without a value of its type, and a reference cycle that applies to a single value.
+   lookaround, `unevaluated…`, and `oneOf`, `not` and `if` with such constraints inside (`applicators`). An
+   enumeration without a value of its type, and a reference cycle for a single value, are also skipped.
 4. A schema with an unknown dialect or an unresolvable reference is refused (`references`). Arguments that need too many
    validation attempts are also refused (`VisitCounter`).
 """
@@ -116,7 +116,7 @@ def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
 
 
 class _Compiler:
-    """Compiler of one schema. `lenient` adds the repairs of rule 2, which a union tries last."""
+    """Compiler of one schema. `lenient` adds the repairs of rule 2. A union tries repairs last."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root

@@ -1,6 +1,6 @@
 """Traversal of JSON Schema: keywords that contain schemas, readers of one schema, and references in a document.
 
-Schemas may come from unknown servers. Therefore, `types_of` and the other readers accept any value, and `walk` uses no
+Schemas may come from unknown servers, so `types_of` and the other readers accept any value, and `walk` uses no
 recursion.
 """
 

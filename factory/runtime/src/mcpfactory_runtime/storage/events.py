@@ -70,7 +70,7 @@ class SharedSessions:
         self.processes.on_lapse = self.check_owned
 
     async def aclose(self) -> None:
-        """Write the pending changes. They are lost if the store does not accept them."""
+        """Write the pending changes, unless the store does not accept them."""
         self.closing = True
         await self.wait_until_written()
 

@@ -1,7 +1,7 @@
 """Tasks: records, transitions, and storage.
 
-Transitions (basic/utilities/tasks, Task Status Lifecycle; ext-tasks, Task Status): working ⇄ input_required. Both may
-become completed, failed or cancelled, which are final.
+A task changes between working and input_required, until it is completed, failed or cancelled (basic/utilities/tasks,
+Task Status Lifecycle; ext-tasks, Task Status).
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class DirectCalls:
                 self._pause(False)
 
     def _answer_calls(self, event: Event | _DirectCall | None) -> Any:
-        """Answer direct calls. Return the next other message, or the outcome if the event loop took the stream."""
+        """Answer direct calls, until another message arrives, or until the event loop takes the stream."""
         while isinstance(event, _DirectCall):
             outcome = copy_context().run(event.run)
             with self._lock:

@@ -72,8 +72,7 @@ V = TypeVar("V")
 def check_table_complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
     """Check that a table has exactly one row for each value of a Literal, and return the table.
 
-    A missing or unknown row raises NotImplementedError. The message contains `name`, the file and the name of the
-    table.
+    A missing or unknown row raises NotImplementedError. `name` is the file and the name of the table, for the message.
     """
     wanted = [kind for kind in get_args(kinds) if kind]
     for kind in wanted:
@@ -201,18 +200,16 @@ class Body:
 class Paging:
     """Pagination of the list that an operation returns.
 
-    `kind` determines the value of `argument` in the next call:
+    `kind` determines the value of `argument` in the next call.
 
-    - `link` uses only the Link header.
-    - `cursor` uses the value at `next` in the answer, or the query of the URL at `next`.
-    - `last` uses the value at `next`, or the ID of the last item.
-    - `page` uses the number of the next page, and the first page is `first`.
-    - `offset` uses the number of items so far.
+    `link` uses only the Link header. `cursor` uses the value at `next` in the answer, or the query of the URL at
+    `next`. `last` uses the value at `next`, or the ID of the last item. `page` uses the number of the next page, and
+    the first page is `first`. `offset` uses the number of items so far.
 
     A path consists of member names from the root of the answer. `items` is the path of the list, and () is the answer
     itself. `size` is the argument that limits the size of a page, and `limit` is its default, or 0 if unknown. `more`
-    is the path of a flag that reports further items, and `done` of a flag that reports the last page. `total` is the
-    path of the total number of items, and `pages` of the total number of pages.
+    is the path of a flag that reports further items. `done` is the path of a flag that reports the last page. `total`
+    is the path of the total number of items. `pages` is the path of the total number of pages.
     """
 
     kind: Literal["link", "cursor", "last", "page", "offset"]
@@ -232,7 +229,7 @@ class Paging:
 class Operation:
     """One operation of an upstream API.
 
-    `security` lists alternatives. All schemes of an alternative must be satisfied. The value () means no credentials,
+    `security` lists alternatives, in each of which all schemes must be satisfied. The value () means no credentials,
     and an empty alternative means optional credentials. `scopes` maps the name of an OAuth scheme to the scopes that
     the operation needs. `server` is the name of a server of the API, and "" is the root. In older generated servers,
     `server` is a URL, which settings cannot change. `accept` is the Accept header, and an empty value omits the header.
@@ -240,7 +237,7 @@ class Operation:
 
     `paging` describes how to get the next page of a list. `select` is the name of the argument with a JMESPath
     expression, which selects a part of the response. `lists` has pairs of element names in an XML response, the wrapper
-    of a list (which may be "") and the item. `once` forbids retries, because each call has another effect.
+    of a list (which may be "") and the item. `once` forbids retries, for calls that have an effect each time.
     """
 
     method: str
@@ -288,15 +285,12 @@ class OAuthFlow:
 class SecurityScheme:
     """Security scheme (OpenAPI 3.1 §4.8.27). `kind` determines the variables and how a credential is sent.
 
-    - `apiKey` sends the variable (key,) as `parameter` in `place`.
-    - `basic` sends (username, password) as HTTP Basic.
-    - `bearer` sends (token,) as a bearer token.
-    - `oauth2` has (token, client ID, secret, refresh token, account). The token, or a token from `flows`, is sent as a
-      bearer token. Variables that the flows do not use are omitted. Older servers have only the first three variables.
-    - `mutualTLS` uses (certificate, key), which are paths of PEM files. The certificate's file may contain the key.
-    - `awsSigV4` signs the request with (key ID, secret, session token, region). The session token is for temporary
-    keys,
-      and the region for hosts whose name contains no region.
+    `apiKey` sends the variable (key,) as `parameter` in `place`. `basic` sends (username, password) as HTTP Basic.
+    `bearer` sends (token,) as a bearer token. `oauth2` has (token, client ID, secret, refresh token, account). The
+    token, or a token from `flows`, is sent as a bearer token. Variables that the flows do not use are omitted. Older
+    servers have only the first three variables. `mutualTLS` uses (certificate, key), which are paths of PEM files. The
+    certificate's file may contain the key. `awsSigV4` signs the request with (key ID, secret, session token, region).
+    The session token is for temporary keys, and the region is for hosts whose name contains no region.
 
     `scopes` are all scopes that the server's operations need from an oauth2 scheme. A login requests these scopes.
     `service` is the service of an AWS signature, and "" stands for the service in the address.

@@ -1,12 +1,12 @@
 """Pagination: the arguments for the next call of the same tool.
 
 URLs are never followed. If an API returns the URL of the next page, only the query values are used, as values of the
-operation's parameters. The URL must have the same host as the answer. The next call uses the first of these values:
+operation's parameters. The URL must have the same host as the answer.
 
-- The query values of a Link header with rel="next" (RFC 8288), or the value of X-Next-Page.
-- The cursor in the answer at `Paging.next`, or the query values of a URL there.
-- The ID of the last item (`last`), if a flag reports more items.
-- The next page (`page`) or the number of items so far (`offset`). A flag, a total, or a full page indicates more items.
+The first available sign of more items determines the next call. A Link header with rel="next" (RFC 8288) gives query
+values, and X-Next-Page gives a page. `Paging.next` gives a cursor, or the query values of a URL. For the kind `last`, a
+flag gives the ID of the last item. For `page` and `offset`, a flag, a total, or a full page gives the next page or the
+number of items so far.
 """
 
 from __future__ import annotations

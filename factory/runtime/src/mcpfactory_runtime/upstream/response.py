@@ -1,15 +1,13 @@
 """Conversion of an HTTP response into a tool result, as a pure function.
 
-- A JSON object becomes structured content, and compact JSON text. Other media types can also contain JSON (`_json_in`).
-- Any other JSON value becomes the structured content {"result": value}, and text.
-- XML becomes the JSON of an equal value if the API document declares XML (`xml`), or else text.
-- An HTML page is a ToolError if JSON was requested, because a login, a proxy or maintenance may return pages.
-- Text, YAML and forms become text, decoded in the charset of the response.
-- An image or audio becomes an image or audio block.
-- Other content becomes an embedded resource, or a link to a file.
-- An empty response becomes a sentence with the status, and headers such as Location and ETag.
-- A status from 300 to 399 is a ToolError with the target and the reason of the refusal (`servers.redirect_message`).
-- A status of 400 or above is a ToolError with operation, status, the API's own message, and a hint.
+A JSON object becomes structured content, and compact JSON text. Other media types can also contain JSON (`_json_in`).
+Any other JSON value becomes the structured content {"result": value}, and text. XML becomes the JSON of an equal value
+if the API document declares XML (`xml`), or else text. An HTML page is a ToolError if JSON was requested, because a
+login, a proxy or maintenance may return pages. Text, YAML and forms become text, decoded in the charset of the
+response. An image or audio becomes an image or audio block. Other content becomes an embedded resource, or a link to a
+file. An empty response becomes a sentence with the status, and headers such as Location and ETag. A status from 300 to
+399 is a ToolError with the target and the reason of the refusal (`servers.redirect_message`). A status of 400 or above
+is a ToolError with operation, status, the API's own message, and a hint.
 
 JSON is reduced to the selection of the model (`truncate.select`), and then truncated to the maximum size
 (`truncate.shorten`). Notes about truncated parts and about the next page (`paging`) are text blocks after the JSON.
@@ -186,10 +184,9 @@ def _value_in(
 def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: Operation) -> Any:
     """Return the JSON value of a response, or `_NOT_JSON`.
 
-    - A body with a JSON media type must parse.
-    - A body without a media type must begin like an object or a list, and parse.
-    - Text, JavaScript and octet-stream must begin like an object or a list, and the Accept header must contain JSON.
-    - In JSON lines, each line must parse. The value is the list of the lines' values.
+    A body with a JSON media type must parse. A body without a media type must begin like an object or a list, and
+    parse. Text, JavaScript and octet-stream must begin like an object or a list, and the Accept header must contain
+    JSON. In JSON lines, each line must parse. The value is the list of the lines' values.
     """
     if is_json(kind):
         return _parsed(content, headers)

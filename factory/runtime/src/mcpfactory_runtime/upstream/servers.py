@@ -2,7 +2,7 @@
 
 `MCPF_<SERVER>_BASE_URL` moves the root, and `MCPF_<SERVER>_<NAME>_BASE_URL` moves the server NAME. A server at the
 root's host moves with the root if the new URL ends with the path of the old URL. Other servers move only with their own
-variable. `unchanged_servers` returns the servers that did not move. Otherwise, a user who moved the root to a sandbox
+variable. `unchanged_servers` returns the servers that did not move, because a user who moved the root to a sandbox
 might not notice calls to production.
 """
 
@@ -134,7 +134,7 @@ _OPERATOR: Final = "hint: the person who runs this server"
 
 
 def redirect_message(redirect: Redirect | None, operation: Operation, url: str, variable: str) -> str:
-    """Return the part of an error message after the status. A hint contains `variable`, which sets the address."""
+    """Return the part of an error message after the status. `variable` is for the hint."""
     if redirect is None or redirect.refusal == "target":
         return "a redirect without a valid target.\nhint: use another tool, or ask the API's provider."
     where, sets = _where(redirect, url), f"{_OPERATOR} sets {variable}"

@@ -434,8 +434,8 @@ class OAuthCredentials:
         """Return new credentials for a retry after a refusal, or NO_CREDENTIALS if the call must not be retried.
 
         After a response with status 401, the token is renewed. A call that is not repeatable is retried only if the API
-        reports `invalid_token` (RFC 6750 §3.1), because such a call had no effect. Otherwise, the next call uses the
-        new token.
+        reports `invalid_token` (RFC 6750 §3.1), because such a call had no effect. If the call is not retried, the next
+        call uses the new token.
         """
         if status not in _REFUSED or not used.tokens:
             return NO_CREDENTIALS

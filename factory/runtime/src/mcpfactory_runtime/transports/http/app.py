@@ -206,8 +206,8 @@ class HttpApp:
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
         """Run the lifespan when a Starlette or FastAPI application mounts this application.
 
-        Without the outer application's lifespan, the first request enters the lifespan, and the end of the event loop
-        exits it.
+        Without the outer application's lifespan, the lifespan lasts from the first request to the end of the event
+        loop.
 
         Args:
             app: the outer application; unused.

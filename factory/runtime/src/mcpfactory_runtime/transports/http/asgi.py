@@ -289,7 +289,7 @@ def is_preflight(method: str, headers: Mapping[str, str]) -> bool:
 async def send_preflight(
     send: Send, origin: str, headers: Mapping[str, str], methods: Sequence[str] | None = None
 ) -> None:
-    """Allow any requested headers, and the methods in `methods`, or else those of MCP."""
+    """Allow any requested headers, and the methods in `methods`, or by default the methods of MCP."""
     asked = headers.get("access-control-request-headers", "").encode("latin-1", "replace")
     head = [
         *_granted(origin),

@@ -340,7 +340,7 @@ _KILL_DELAY: Final = 5  # seconds between the end of the drain time and the kill
 
 
 def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
-    """Serve `http://host:port/mcp` until SIGINT or SIGTERM. Then wait for requests in flight.
+    """Serve `http://host:port/mcp` until SIGINT or SIGTERM, and then wait for requests in flight.
 
     The URL is printed on stderr.
 
@@ -350,7 +350,7 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
             refused unless `allowed_origins` contains their origin.
         port: port to listen on; 0 takes any free port.
         workers: number of processes. Several processes require fork, which Windows does not have.
-        options: options of `HttpApp`. `store` may also be a URL [default: MCPFACTORY_STORE].
+        options: options of `HttpApp`. `store` may also be a URL, and defaults to MCPFACTORY_STORE.
 
     Raises:
         OSError: the server cannot listen on the address, or cannot use the store (`StoreError`).

@@ -300,7 +300,7 @@ class SseSession(Session):
 class SseEndpoints:
     """The two endpoints of HTTP+SSE, and their sessions, for use in the event loop.
 
-    The path `parent` is above both endpoints. Further GET requests than `max_sessions` get status 503. `label` is the
+    The path `parent` is above both endpoints. Above `max_sessions`, a GET request gets status 503. `label` is the
     prefix of the session IDs of this process.
     """
 
