@@ -451,7 +451,6 @@ def _refused(response: httpx.Response, content: bytes) -> HttpError:
 
 
 def _parse_error(content: bytes) -> str:
-    """Return the reason why a text is not valid JSON."""
     try:
         decode(content)
     except McpError as error:

@@ -378,7 +378,6 @@ class Subscription:
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
-        """Create a subscription."""
         self.honoured = wanted
         self._session = session
         self._listen = listen

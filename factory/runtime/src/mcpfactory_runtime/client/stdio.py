@@ -64,7 +64,6 @@ class _LineChannel(ClientChannel):
 
 
 def _deliver(line: Any, receiver: Receiver) -> None:
-    """Pass a message to the receiver, as text if the line is not JSON."""
     if not isinstance(line, bytes):
         receiver.lost(ProtocolError("the server sent a message that is too long"))
         return

@@ -158,7 +158,6 @@ def _refusal(data: Mapping[str, object], what: str, otherwise: str = "bad_respon
 
 
 def _authenticated(context: GrantContext, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the form and the headers of a request with client authentication."""
     if context.prove is not None and context.registration.method == "private_key_jwt":
         return {**form, **context.prove(context.server.issuer or context.server.token_endpoint)}, {}
     return authenticate_client(context.registration, form)

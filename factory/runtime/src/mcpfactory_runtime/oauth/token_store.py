@@ -237,7 +237,6 @@ def _user_folder(environ: Mapping[str, str]) -> Path:
 
 
 def _keyring() -> Any:
-    """Return the keyring module if it has a usable backend."""
     try:
         keyring = import_module("keyring")  # an optional package, slow to import
         usable = keyring.get_keyring().priority > 0

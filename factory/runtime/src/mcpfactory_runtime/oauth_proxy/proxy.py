@@ -256,7 +256,6 @@ class OAuthProxy:
         )
 
     def _label_of(self, asked: Mapping[str, str]) -> str:
-        """Return the label of the client in a form, or raise OAuthRequestError."""
         client_id = asked.get("client_id", "")
         if self._keys.read("client", client_id) is None and not is_client_metadata_url(client_id):
             raise OAuthRequestError("invalid_client", "This client is not registered here", 401)

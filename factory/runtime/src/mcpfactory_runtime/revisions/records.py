@@ -86,7 +86,6 @@ class Revision:
     wire_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that the table of methods contains each method."""
         named = self.methods.union(self.client_requests, self.notifications, self.client_notifications, self.cacheable)
         if unknown := named.union(self.wire_names).difference(METHODS):
             raise ValueError(

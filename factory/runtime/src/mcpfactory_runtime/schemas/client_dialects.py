@@ -189,7 +189,6 @@ def _intersection(one: Any, other: Any) -> Any:
 
 
 def _union(branches: Sequence[Any], notes: list[str]) -> Json:
-    """Return a schema that permits all values of the branches. A note lists the branches."""
     nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
     rest = [branch for branch in branches if branch not in nulls]
     if len(rest) == 1 and isinstance(rest[0], Mapping):

@@ -92,7 +92,6 @@ def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[
 
 
 def _resolved(schema: Any, defs: Mapping[str, Any]) -> Json:
-    """Return the target of a schema's `$ref`, as an object."""
     found = resolve_definition(schema, defs)
     return found if isinstance(found, dict) else {"not": {}} if found is False else {}
 
@@ -132,7 +131,6 @@ def _enums(old: Json, new: Json, path: str) -> Iterator[_Found]:
 
 
 def _values(schema: Json) -> list[str] | None:
-    """Return the values of enum or const as JSON texts."""
     values = enum_values(schema)
     return None if values is None else [_compact(value) for value in values]
 

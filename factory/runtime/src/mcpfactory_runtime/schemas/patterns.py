@@ -116,7 +116,6 @@ def _piece(operation: str, value: Any, repeats: int, depth: int) -> str:
 
 
 def _one_of(members: Iterable[_Node]) -> str:
-    """Return a character that matches a character class."""
     written = [(str(kind), value) for kind, value in members]
     negated = ("NEGATE", None) in written
     own = [chr(value if kind == "LITERAL" else value[0]) for kind, value in written if kind in {"LITERAL", "RANGE"}]

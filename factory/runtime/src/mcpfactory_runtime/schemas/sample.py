@@ -147,8 +147,6 @@ def invalid_values(schema: Any, root: Mapping[str, Any]) -> Iterator[Any]:
 
 
 class _Sampler:
-    """Generator of one sample, with a limit on visited schemas."""
-
     def __init__(self, root: Mapping[str, Any], *, minimal: bool, lenient: bool) -> None:
         self._root = root
         self._minimal = minimal

@@ -309,7 +309,6 @@ class _Compiler:
     # --- methods, one for each type ---
 
     def _inside(self, schema: Any, lenient: bool, depth: int) -> CoreSchema:
-        """Compile a schema for a part of the value, such as a property or an item."""
         before, self._owner = self._owner, None
         result = self.compile(schema, lenient=lenient, depth=depth + 1)
         self._owner = before

@@ -140,8 +140,6 @@ class _StdioSession(Session):
 
 
 class _StdinReader(asyncio.Protocol):
-    """Passes the lines of the input to the session."""
-
     direct: DirectCalls | None = None
     """Runs calls of `def` tools directly, if a thread can read the input."""
 

@@ -283,7 +283,6 @@ class Upstream:
         return client
 
     async def _fetch(self, fetch: Fetch) -> HttpAnswer:
-        """Send a request to an authorization server, with limits of time and size."""
         from mcpfactory_runtime.oauth.steps_and_metadata import FETCH_SIZE, FETCH_TIME, HttpAnswer, OAuthError  # noqa: PLC0415 - for APIs with OAuth only
 
         request = UpstreamRequest(fetch.method, fetch.url, tuple(fetch.headers.items()), fetch.content)
@@ -299,7 +298,6 @@ class Upstream:
         return HttpAnswer(status, headers, content)
 
     def _host(self, url: str, operation: Operation) -> str:
-        """Return `host:port` of a URL, or raise ToolError."""
         place = host_port_of(url)
         try:
             httpx.URL(url)
@@ -374,7 +372,6 @@ class Upstream:
 
 
 def _added(call: TracedCall, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the tracing headers that the operation does not set itself."""
     given = {name.lower() for name, _ in headers}
     return [(name, value) for name, value in call.headers.items() if name not in given]
 

@@ -93,7 +93,6 @@ def value_at_path(value: Any, path: tuple[str, ...], default: Any = None) -> Any
 def _from_headers(
     operation: Operation, arguments: Mapping[str, Any], headers: Mapping[str, str], url: str
 ) -> tuple[Continuation | None, bool]:
-    """Return the continuation in the headers, and True if the headers contain paging information."""
     page = headers.get("x-next-page", "").strip()
     if page.isdecimal() and len(page) < 10 and operation.paging is not None and operation.paging.kind == "page":
         return Continuation({operation.paging.argument: int(page)}), True

@@ -424,7 +424,6 @@ def _file(value: Any) -> tuple[bytes, str, str]:
 
 
 def _raw(value: Any, content_type: str) -> tuple[bytes, str]:
-    """Return the content and the Content-Type of text, JSON, JSON lines or a file."""
     kind = media_type(content_type)
     if "*" in kind:
         kind = content_type = _guess(value)
@@ -442,7 +441,6 @@ def _raw(value: Any, content_type: str) -> tuple[bytes, str]:
 
 
 def _guess(value: Any) -> str:
-    """Return a media type for a range such as */*."""
     if isinstance(value, Mapping):
         return "application/octet-stream" if {"text", "base64"} & set(value) else "application/json"
     return "application/json" if isinstance(value, list) else "text/plain"

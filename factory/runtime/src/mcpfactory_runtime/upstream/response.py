@@ -335,12 +335,10 @@ def _binary(content: bytes, kind: str, operation: Operation, store_file: StoreFi
 
 
 def _operation_name(operation: Operation) -> str:
-    """Return a name for messages, such as `GET /books/{id}`."""
     return f"{operation.method} {operation.path}"
 
 
 def _status_text(status: int) -> str:
-    """Return the code and the phrase of a status, such as `404 Not Found`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -384,7 +382,6 @@ _PAGE: Final = re.compile(
 
 
 def _is_stray_page(content: bytes, kind: str, operation: Operation) -> bool:
-    """Return True if an answer is an HTML page although only JSON was requested."""
     asked = [media_type(one) for one in operation.accept.split(",")]
     return all(map(is_json, asked)) and kind in ("", "text/html", "text/plain") and _PAGE.match(content) is not None
 

@@ -408,7 +408,7 @@ class StubUpstream:
         return _problem(401, "Credentials are missing or wrong", message)
 
     def _candidates(self, request: RecordedRequest) -> list[tuple[int, Mapping[str, Any]]]:
-        """Return the cases with the method and path of a request, those with the most query pairs first."""
+        """Return the cases for a request, those with the most query pairs first."""
         path = unquote(request.path)
         ours = [one for one in enumerate(self._cases) if one[1]["request"]["method"].upper() == request.method]
         there = [one for one in ours if unquote(one[1]["request"].get("path", "")) == path]

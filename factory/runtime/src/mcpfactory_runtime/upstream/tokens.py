@@ -233,7 +233,6 @@ class TokenManager:
         return self.flow(*LOGIN_GRANTS) is not None and not has_environment_grant(self.scheme, self._environ)
 
     def _refresh_token(self) -> str:
-        """Return the refresh token in the environment, or "" if the token or the client's ID is unset."""
         variables = self.scheme.variables
         value = secret(variables[_REFRESH], self._environ) if len(variables) > _REFRESH else ""
         return value if self.client_id else ""
@@ -243,7 +242,6 @@ class TokenManager:
         return read_service_account(variables[_ACCOUNT], self._environ) if len(variables) > _ACCOUNT else None
 
     def _client_flow(self) -> OAuthFlow | None:
-        """Return the flow for the client's own credentials, or None if the flow or a credential is missing."""
         has_both = all(secret(name, self._environ) for name in self.scheme.variables[1:3])
         return self.flow("clientCredentials", "discovery") if has_both else None
 
@@ -255,7 +253,6 @@ class TokenManager:
         return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # the user chooses the scopes of a login
 
     async def _login(self) -> StoredToken | None:
-        """Return this client's login from the store, or None."""
         if not self._allows_login():
             return None
         return self._parsed(await asyncio.to_thread(open_store(self._environ).read, self._key))

@@ -40,8 +40,6 @@ Scope = Mapping[str, str]  # prefix → namespace; the prefix "" is the default 
 
 
 class _Written(NamedTuple):
-    """Attributes and content of an element."""
-
     attributes: dict[str, str]
     content: str
 
@@ -165,8 +163,6 @@ class XmlAnswerError(ValueError):
 
 
 class _Element:
-    """An open element with its attributes, members by local name, and text."""
-
     __slots__ = ("attributes", "members", "nil", "text")
 
     def __init__(self, attributes: dict[str, str]) -> None:

@@ -324,7 +324,6 @@ class HttpApp:
         return await self._relay.forward(session_id, scope, receive, send)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
-        """Serve a probe, metrics, a page or metadata."""
         if place in self._probed:
             await self._probes.serve(place, scope, headers, send)
             return
@@ -458,7 +457,6 @@ class HttpApp:
         await session.close(0)
 
     def _lose_session(self, session: HttpSession) -> None:
-        """End a session that another process has taken over."""
         # Remove the session first, so that the next request is forwarded.
         if self._sessions.pop(session.id, None) is session:
             in_background(self._ending, self._end_session(session))
@@ -479,7 +477,6 @@ class HttpApp:
     # -- mirrored arguments --------------------------------------------------------------------------------------
 
     def _mirrored_of(self, tool: str) -> Mirrored:
-        """Return a tool's arguments that headers repeat."""
         registry = self._server.registry
         if self._mirrored_version != registry.version:
             self._mirrored.clear()

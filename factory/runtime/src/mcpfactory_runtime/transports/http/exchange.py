@@ -161,7 +161,6 @@ class Exchange:
         self._abort()
 
     def _abort(self) -> None:
-        """Cancel the request, because the client disconnected or does not read."""
         assert self._task is not None
         self._gone = True
         self._task.cancel()

@@ -47,8 +47,6 @@ _ACK: Final = 1 << 18  # received bytes after which the reader sends an acknowle
 
 
 class _Incoming:
-    """A request that another process forwarded to this process."""
-
     def __init__(self, peer: str) -> None:
         self.peer = peer
         self.gone = asyncio.Event()
@@ -56,7 +54,6 @@ class _Incoming:
         self.read = asyncio.Event()
 
     def lose(self) -> None:
-        """Handle the death of the process that sent the request."""
         self.gone.set()
         self.read.set()
 
@@ -320,7 +317,6 @@ class ProcessRelay:
             del self._incoming[name]
 
     async def _watch(self) -> None:
-        """Detect processes that died during an exchange."""
         while True:
             await asyncio.sleep(self._processes.lease / 4)
             exchanges: list[_Incoming | _Outgoing] = [*self._incoming.values(), *self._outgoing.values()]
@@ -346,7 +342,6 @@ def _head(scope: Scope) -> Json:
 
 
 def _received(body: bytes, then: Receive) -> Receive:
-    """Return a receiver that yields a body that was already read, and then calls `then`."""
     given = False
 
     async def receive() -> Any:

@@ -63,7 +63,6 @@ class RouteTable:
         return bool(methods)
 
     async def _admit(self, scope: Scope, headers: dict[str, str], send: Send, *, public: bool) -> bool:
-        """Return True for an authorized request, after setting `request.user` and `request.auth`."""
         principal: Any = ""
         if not public:
             principal = await self._gate.authenticate(scope, headers)

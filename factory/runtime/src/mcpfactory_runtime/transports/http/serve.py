@@ -200,7 +200,6 @@ class _WebServer(uvicorn.Server):
             self._announce()  # before this point, a signal would have killed the process
 
     def _orphaned(self) -> None:
-        """Shut down after the death of the parent process."""
         assert self._lifeline is not None
         asyncio.get_running_loop().remove_reader(self._lifeline)
         self.handle_exit(signal.SIGTERM, None)
@@ -403,7 +402,6 @@ def _read_store(address: str) -> SharedStore:
 
 
 async def _check_store(store: SharedStore) -> None:
-    """Raise StoreError if the store cannot be used."""
     try:
         await store.open()
     finally:
@@ -434,8 +432,6 @@ def _run_workers(
 
 
 class _WorkerSupervisor:
-    """Starts, replaces and ends workers."""
-
     def __init__(self, name: str, make_app: Callable[[], HttpApp], listeners: Sequence[socket.socket]) -> None:
         self._name = name
         self._make_app = make_app
@@ -475,7 +471,6 @@ class _WorkerSupervisor:
             os.kill(pid, signal.SIGTERM)
 
     def _work(self, worker: int) -> None:
-        """Serve in a worker process, without returning."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         os.close(self._lifeline[1])

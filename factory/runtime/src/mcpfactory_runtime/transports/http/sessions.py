@@ -160,7 +160,6 @@ class HttpSession(Session):
         return stream
 
     def _tidy(self) -> None:
-        """Remove the oldest finished responses beyond the limit."""
         surplus = len(self._streams) - _STREAMS_KEPT
         if surplus > 0:
             for name in [name for name, stream in self._streams.items() if stream.closed][:surplus]:
