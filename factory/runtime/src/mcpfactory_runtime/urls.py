@@ -37,16 +37,10 @@ _SPECIAL: Final = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Return True if an IP address is public.
+    """Return True if an IP address is public, or raise ValueError. The address may have a zone (`fe80::1%eth0`).
 
     Loopback, private, link-local, multicast and reserved addresses are not public. An address that embeds such an
     address is also not public.
-
-    Args:
-        address: address from the resolver, possibly with a zone (`fe80::1%eth0`).
-
-    Raises:
-        ValueError: the text is not an IP address.
     """
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):

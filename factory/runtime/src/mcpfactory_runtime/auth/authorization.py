@@ -26,9 +26,8 @@ def is_local_url(url: str) -> bool:
 def canonical(url: str) -> str:
     """Return the canonical URL of a resource (RFC 8707 §2). The host is in lower case, and the path `/` is omitted.
 
-    Raises:
-        ValueError: the URL is not https, or has a user name, query or fragment. Only a URL of this machine may use
-            http.
+    A URL that is not https, or that has a user name, query or fragment, raises ValueError. Only a URL of this machine
+    may use http.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment or parts.username:

@@ -495,15 +495,9 @@ def _note(response: httpx.Response) -> dict[str, Any]:
 
 
 async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
-    """Return the body of a small document, without following redirects.
+    """Return the body of a small document. A redirect, or another status than 200, raises OSError.
 
-    Args:
-        url: URL of the document.
-        limit: maximum size in bytes.
-        name: URL with the host name, if `url` contains an IP address instead.
-
-    Raises:
-        OSError: the status is not 200, or the document is unavailable or too large.
+    If `url` contains an IP address instead of the host name, `name` is the URL with the host name.
     """
     headers, extensions = {"Accept": "application/json"}, {}
     if name:

@@ -137,17 +137,10 @@ class OAuth:
     async def renew(
         self, url: str, status: int, header: str, used: str, fetch: Callable[[Fetch], Awaitable[HttpAnswer]]
     ) -> None:
-        """Get a token after a refusal.
+        """Get a token after a refusal, or raise OAuthError.
 
-        Args:
-            url: URL of the MCP server.
-            status: status of the refusal.
-            header: `WWW-Authenticate` of the refusal.
-            used: the refused token. If the store already has another token, no new token is requested.
-            fetch: makes an HTTP request, without following redirects.
-
-        Raises:
-            OAuthError: no token is available.
+        If the store already has another token than `used`, no new token is requested. `header` is the
+        `WWW-Authenticate` of the refusal. `fetch` must not follow redirects.
         """
         async with self._lock:
             if self.token(url) in ("", used):

@@ -78,13 +78,8 @@ class NotificationReceiver(Protocol):
 class ClientSession:
     """The client's side of a connection. `watchers` receive each notification.
 
-    Args:
-        channel: connection to the server, not yet open.
-        answer: returns the result for a request of the server, or raises McpError.
-        listen: receives each notification.
-        headers: returns the HTTP headers for a message.
-        revision: returns the current revision.
-        kept: maximum number of messages in the transcript.
+    `answer` returns the result for a request of the server, or raises McpError. `kept` is the maximum number of
+    messages in the transcript.
     """
 
     def __init__(
@@ -140,20 +135,10 @@ class ClientSession:
         progress: Progress | None = None,
         cancel: bool = True,
     ) -> Json:
-        """Send a request and return its result.
+        """Send a request and return its result. A `timeout` of None means no limit.
 
-        Args:
-            request_id: ID from `next_id`.
-            method: name of the method.
-            params: params of the request. None omits the params.
-            timeout: maximum seconds for the response. None means no limit.
-            progress: receives the params of the request's progress notifications.
-            cancel: True to notify the server if the caller abandons the request.
-
-        Raises:
-            McpError: the server returned an error.
-            TimeoutError: the response did not arrive in time.
-            ConnectionLostError, HttpError: the server cannot answer.
+        If the caller abandons the request and `cancel` is True, the client notifies the server. The request may raise
+        McpError, TimeoutError, ConnectionLostError or HttpError.
         """
         if self._lost is not None:
             raise self._lost

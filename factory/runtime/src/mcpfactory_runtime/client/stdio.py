@@ -113,14 +113,9 @@ class MemoryChannel(_LineChannel):
 class StdioChannel(_LineChannel):
     """Channel to a child process over its pipes.
 
-    Args:
-        command: program and arguments, without a shell.
-        env: variables to add to the environment of the process.
-        cwd: working directory of the process.
-        grace: seconds for the process to exit after its input is closed, and again after SIGTERM.
-        inherit: True to inherit this process's environment.
-        start_new_session: True to start the process in its own session (setsid), which Ctrl-C in our terminal does not
-            reach.
+    `env` adds variables to the environment of the process. `inherit` also adds the environment of this process. The
+    process has `grace` seconds to exit after its input is closed, and again after SIGTERM. With `start_new_session`
+    (setsid), Ctrl-C in our terminal does not reach the process.
     """
 
     def __init__(

@@ -280,14 +280,9 @@ class Registration:
 class OAuthClientSettings:
     """The user's settings for the client.
 
-    Attributes:
-        name: name on consent pages.
-        redirect_uri: the URI to which browsers are redirected. A native application has a loopback URI, and a web
-            application has an https URI.
-        client_id, client_secret: existing credentials at `issuer`. Without `issuer`, the secret is never sent.
-        issuer: the authorization server of the credentials, which is preferred if a resource has several.
-        document: https URL of our client ID metadata document.
-        signs: True if a private key replaces the secret.
+    `client_id` and `client_secret` are existing credentials at `issuer`. Without `issuer`, the secret is never sent. If
+    a resource has several authorization servers, `issuer` is preferred. `document` is the https URL of our client ID
+    metadata document. `signs` is True if a private key replaces the secret.
     """
 
     name: str

@@ -34,9 +34,7 @@ _JWS: Final = PyJWS()
 class TokenKeys:
     """The cryptographic keys of one proxy, one for each kind of token.
 
-    Args:
-        secret: secret of this server, hard to guess.
-        issuer: URL of the proxy. Proxies with the same secret but different URLs have different keys.
+    Proxies with the same secret but different URLs (`issuer`) have different keys.
     """
 
     def __init__(self, secret: str, issuer: str) -> None:

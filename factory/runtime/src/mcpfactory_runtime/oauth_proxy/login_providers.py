@@ -69,11 +69,8 @@ class LoginProvider:
     async def redeem(self, form: Mapping[str, str], now: float) -> Json:
         """Return tokens for a grant, as `access`, `refresh` and `expires`.
 
-        `refresh` may be empty. `expires` is in seconds since the epoch, or 0 if unknown.
-
-        Raises:
-            ProviderRefusedError: the provider refused the request.
-            OSError: the provider is unreachable, or its response is invalid.
+        `refresh` may be empty. `expires` is in seconds since the epoch, or 0 if unknown. A refusal raises
+        ProviderRefusedError. If the provider is unreachable or its response is invalid, OSError is raised.
         """
         headers = dict(_FORM)
         sent = {**form, "client_id": self.client_id}

@@ -54,12 +54,8 @@ LOG_LEVELS: Final[dict[str, int]] = {
 class Peer:
     """Facts about the peer.
 
-    Attributes:
-        revision: record of the negotiated revision.
-        info: `Implementation` object of the peer, or {}.
-        capabilities: declared capabilities.
-        log_level: index of the lowest requested log level, or None. In the per-request lifecycle, None also means that
-            no log messages are sent.
+    `info` is the peer's `Implementation` object. `log_level` is the index of the lowest requested log level. In the
+    per-request lifecycle, no log messages are sent if `log_level` is None.
     """
 
     __slots__ = ("capabilities", "info", "log_level", "revision")
@@ -226,11 +222,8 @@ Event = Call | Notification | Response | ErrorReply | Batch
 class Connection:
     """The server's side of a message stream.
 
-    Attributes:
-        state: state of the handshake.
-        peer: the peer of the handshake, or None before the handshake.
-        in_flight: unanswered requests of the peer, by ID.
-        limit: maximum number of requests in `in_flight`; 0 during the shutdown.
+    `peer` is None before the handshake. `in_flight` has the unanswered requests of the peer, by ID. `limit` is the
+    maximum number of these requests, and is 0 during the shutdown.
     """
 
     def __init__(self) -> None:

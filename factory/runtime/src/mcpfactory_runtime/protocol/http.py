@@ -218,10 +218,8 @@ def check_header_size(target: int, size: int, count: int = 0) -> Rejection | Non
 def check_host_and_origin(headers: Headers, hosts: Collection[str], origins: Collection[str]) -> Rejection | None:
     """Return a rejection if the request may come from a forbidden web page (basic/transports, Security Warning).
 
-    Args:
-        headers: values by lower-case name.
-        hosts: permitted host names of requests, without port. `*` permits all hosts.
-        origins: origins of web pages that may call. Web pages from this machine may call loopback hosts.
+    `hosts` are permitted host names without port, and `*` permits all hosts. Web pages with one of the `origins` may
+    call. Web pages from this machine may call loopback hosts.
     """
     host = _host_name(headers.get("host", ""))
     if host not in hosts and "*" not in hosts:
@@ -237,12 +235,9 @@ def check_host_and_origin(headers: Headers, hosts: Collection[str], origins: Col
 def route(method: str, headers: Headers, body: Any, sessions: Sessions, mirrored: Callable[[str], Mirrored]) -> Route:
     """Return the action for a request to the MCP endpoint.
 
-    Args:
-        method: HTTP method.
-        headers: values by lower-case name.
-        body: decoded body of a POST request, or the McpError from decoding.
-        sessions: maps a session ID to the session's revision, or to None if there is no such session.
-        mirrored: maps a tool's name to the arguments that headers repeat.
+    `body` is the decoded body of a POST request, or the McpError from decoding. `sessions` maps a session ID to a
+    revision, or to None if there is no such session. `mirrored` maps a tool's name to the arguments that headers
+    repeat.
     """
     if method == "POST":
         return _route_post(headers, body, sessions, mirrored)

@@ -36,12 +36,9 @@ from mcpfactory_runtime.types import Json
 class ClientLimits:
     """The limits of a client.
 
-    Attributes:
-        combinators: positions where the client supports `anyOf`, `oneOf`, `allOf`, `not` and similar keywords: below
-            the root, or nowhere.
-        types: True if `type` may be a list.
-        name: maximum characters of a tool's name. Many clients prepend the server's name, and permit 64 characters in
-            total.
+    `combinators` are the positions where the client supports `anyOf`, `oneOf`, `allOf`, `not` and similar keywords.
+    `types` is True if `type` may be a list. `name` is the maximum number of characters of a tool's name. Many clients
+    prepend the server's name, and permit 64 characters in total.
     """
 
     combinators: Literal["below", "nowhere"]

@@ -24,9 +24,8 @@ class UnusableSchemaError(ValueError):
 class SchemaDialect(NamedTuple):
     """Differences from 2020-12 that affect argument checks.
 
-    Attributes:
-        tuples: True if the schemas in an `items` array apply by position, and `additionalItems` to all further items.
-        lonely: True if keywords next to `$ref` are ignored.
+    If `tuples` is True, the schemas in an `items` array apply by position, and `additionalItems` to all further items.
+    If `lonely` is True, keywords next to `$ref` are ignored.
     """
 
     tuples: bool = False

@@ -72,12 +72,8 @@ def sample(
 ) -> Any:
     """Return a value for the schema, or `NOTHING` if no value is known, such as for `false`.
 
-    Args:
-        schema: the schema.
-        root: document that contains the targets of references.
-        depth: nesting level of the schema. Optional members are omitted at deep levels.
-        minimal: True to return only required members and items, and to check neither the author's values nor patterns.
-        lenient: True to ignore patterns that servers do not enforce.
+    `root` contains the targets of references. At a deep `depth`, optional members are omitted. A `minimal` value has
+    only required members and items, and is not checked. A `lenient` value ignores patterns that servers do not enforce.
     """
     return _Sampler(root, minimal=minimal, lenient=lenient).of(schema, depth)
 

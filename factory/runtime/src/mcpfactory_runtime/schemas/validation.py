@@ -87,8 +87,7 @@ class ArgumentValidator:
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments, with the repairs of rule 2.
 
-        Raises:
-            ArgumentError: the arguments are invalid. The message contains the problems and the permitted values.
+        For invalid arguments, raise ArgumentError with the problems and the permitted values.
         """
         try:
             result: dict[str, Any] = self._validator.validate_python(arguments, context=VisitCounter(arguments))
@@ -104,8 +103,7 @@ class ArgumentValidator:
 def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
     """Compile an `inputSchema`, whose root is an object. Unsupported constraints are not checked (rule 3).
 
-    Raises:
-        UnusableSchemaError: the dialect is unknown, or a reference is unresolvable (rule 4).
+    An unknown dialect or an unresolvable reference raises UnusableSchemaError (rule 4).
     """
     compiler = _Compiler(schema)
     try:

@@ -43,12 +43,8 @@ class _DirectCall(NamedTuple):
 class DirectCalls:
     """The input stream of a session. The reader is the event loop, or a thread that answers calls of `def` tools.
 
-    Args:
-        session: the session.
-        lines: splits the input into lines.
-        fd: non-blocking file descriptor of the input.
-        write: writes the responses of a thread, or returns False if the client does not read.
-        pause: pauses (True) or resumes (False) the event loop's reading.
+    `fd` is the non-blocking file descriptor of the input. `write` writes the responses of a thread, or returns False if
+    the client does not read. `pause` pauses (True) or resumes (False) the event loop's reading.
     """
 
     def __init__(

@@ -84,11 +84,9 @@ _NO_TOKENS: Final[Mapping[str, str]] = {}
 class Credentials:
     """Credentials of a request: names and secret values, by location.
 
-    Attributes:
-        certificate: paths of the client certificate and its key. If one file contains both, the path of the key is "".
-        secrets: texts to redact, longest first. APIs may repeat secrets in responses.
-        tokens: access tokens that can be renewed, by scheme name.
-        keys: keys to sign the request.
+    `certificate` has the paths of the client certificate and its key. If one file contains both, the path of the key is
+    empty. `secrets`, longest first, are redacted in responses, because APIs may repeat secrets. `tokens` maps scheme
+    names to access tokens that can be renewed.
     """
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -124,10 +122,8 @@ def choose_schemes(
     """Return the schemes of the first alternative of `operation.security` that the environment satisfies.
 
     An empty alternative, which means no credentials, is considered last. `missing` contains missing variables by scheme
-    name, and takes precedence over `unset_variables`. `hint` is additional advice to the operator.
-
-    Raises:
-        ToolError: no alternative is satisfied. The message contains the missing environment variables.
+    name, and takes precedence over `unset_variables`. If no alternative is satisfied, raise ToolError with the missing
+    environment variables, and with the additional advice in `hint`.
     """
     alternatives = [alternative for alternative in operation.security if alternative]
     wanting: list[str] = []

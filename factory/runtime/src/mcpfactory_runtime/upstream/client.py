@@ -124,11 +124,7 @@ class Upstream:
 
     @property
     def timeout(self) -> float:
-        """Return the timeout of a call in seconds: the user's setting, or else the constructor's argument.
-
-        Raises:
-            ToolError: the setting is not a number of seconds.
-        """
+        """Return the timeout of a call in seconds: the user's setting, or else the constructor's argument."""
         text = self._settings.value("TIMEOUT").strip()
         if not text:
             return self._timeout

@@ -20,13 +20,7 @@ _PORT: Final = 33418  # default port; constant, because the redirect URI is regi
 
 
 def run(name: str, upstreams: Sequence[Upstream], arguments: Sequence[str]) -> NoReturn:
-    """Run the command and exit with status 0 (success), 1 (refused) or 2 (invalid command line).
-
-    Args:
-        name: name of the server.
-        upstreams: APIs behind the server.
-        arguments: `login …` or `logout …`.
-    """
+    """Run `login …` or `logout …` and exit with status 0 (success), 1 (refused) or 2 (invalid command line)."""
     parser = ArgumentParser(prog=name, description="Log in to, or log out of, the API behind this server.")
     commands = parser.add_subparsers(dest="command", required=True)
     login, logout = commands.add_parser("login"), commands.add_parser("logout")
@@ -64,16 +58,8 @@ async def log_in(
 ) -> tuple[str, ...]:
     """Let the user authorize the server, and store the tokens. Return the scopes of the token.
 
-    Args:
-        manager: token manager of the scheme.
-        visit: shows a page and returns the URL to which the browser was redirected.
-        redirect_uri: redirect URI of the client.
-        scopes: scopes to request. None requests the scopes of all tools.
-        device: True to use a device code even if the scheme has another login.
-
-    Raises:
-        OAuthError: the login returned no token.
-        ToolError: a file or address cannot be used.
+    `visit` shows a page and returns the URL to which the browser was redirected. If `device` is True, a device code is
+    used even if the scheme has another login. If `scopes` is None, the scopes of all tools are requested.
     """
     kinds = ("deviceAuthorization", "discovery") if device else LOGIN_GRANTS
     flow = manager.flow(*kinds)

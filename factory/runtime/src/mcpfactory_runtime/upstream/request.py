@@ -100,16 +100,10 @@ def build_request(
     base_url: str,
     credentials: Credentials = NO_CREDENTIALS,
 ) -> UpstreamRequest:
-    """Return the HTTP request for a call of an operation.
+    """Return the HTTP request for a call of an operation. A value that is not allowed in its location raises ToolError.
 
-    Args:
-        operation: the operation to call.
-        arguments: values by argument name. UNSET values and unknown names are not sent.
-        base_url: base URL of the operation's server. A URL in `operation.server` takes precedence.
-        credentials: credentials from `auth.credentials_for`.
-
-    Raises:
-        ToolError: a value is not allowed in its location.
+    UNSET values and unknown names in `arguments` are not sent. A URL in `operation.server` takes precedence over
+    `base_url`.
     """
     given = {name: value for name, value in arguments.items() if value is not UNSET}
     if operation.select in given:

@@ -106,25 +106,11 @@ def to_tool_result(
     max_text: int = MAX_TEXT,
     store_file: StoreFile | None = None,
 ) -> ToolResult:
-    """Turn a response into a tool result.
+    """Turn a response into a tool result, or raise ToolError.
 
-    Args:
-        status: HTTP status.
-        headers: values by lower-case name.
-        content: body after decompression.
-        operation: the called operation.
-        arguments: arguments of the call, for the selection and the continuation.
-        url: URL of the response.
-        redirect: redirect that was not followed, or None.
-        schemes: security schemes of the API by name, for messages about credentials.
-        variable: variable that sets the API's address, for messages.
-        cut: True if the body was longer than `content`.
-        max_text: maximum characters of text. Longer text is cut, with a note.
-        store_file: stores binary content that is too large to embed. None refuses such content.
-
-    Raises:
-        ToolError: the status is 300 or above, or the response contains an error, an unexpected HTML page, or too large
-            binary content.
+    Names in `headers` are in lower case. `schemes` and `variable` are used in error messages. If the body was longer
+    than `content`, `cut` is True. Text of more than `max_text` characters is cut, with a note. `store_file` stores
+    binary content that is too large to embed.
     """
     if status >= 400:
         raise ToolError(_failure_message(status, headers, content, operation, schemes))

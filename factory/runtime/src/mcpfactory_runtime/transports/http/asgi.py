@@ -188,15 +188,9 @@ async def send_events(
 ) -> None:
     """Send a stream's events until the stream ends or the client disconnects. A disconnect does not end the stream.
 
-    Args:
-        stream: the source.
-        receive: reports the disconnect of the client.
-        send: sends the response.
-        after: number of the last message that the client has. None means the stream's newest message.
-        headers: additional response headers.
-        resumed: True if the client resumes the stream.
-        earlier: events that the stream has already dropped.
-        first: data to send before the events.
+    The client has the messages up to the number `after`, or up to the newest message if `after` is None. `resumed` is
+    True if the client resumes the stream. `earlier` are events that the stream has dropped. `first` is sent before the
+    events.
     """
     # Read the position before the head is sent. Otherwise, the client could miss a message.
     position = stream.count if after is None else after

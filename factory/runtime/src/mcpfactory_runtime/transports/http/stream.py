@@ -35,21 +35,15 @@ _OVERHEAD: Final = 128  # additional bytes of memory for each message
 class EventStreamAnswer:
     """Numbered messages of one response, or of the session's own stream, for use in the event loop.
 
-    Only one task at a time may wait in `ready`.
+    Only one task at a time may wait in `ready`. Event IDs are `<name>-<number>`, and a stream without a name has no
+    event IDs. A `primed` stream begins with an event that has an ID but no data, so that a client can resume before the
+    first message. An `awaited` stream keeps unsent messages, because a response will follow at once. `recorder` records
+    the events of a named stream after the stream gets a follower. `requests` are the IDs of the requests that the
+    stream will answer.
 
-    Args:
-        name: name of the stream in the session. Event IDs are `<name>-<number>`. A stream without a name has no event
-            IDs.
-        primed: True to begin with an event that has an ID but no data. A client can then resume before the first
-            message.
-        awaited: True to keep unsent messages, because a response will follow the stream at once.
-        recorder: records the events of a named stream after the stream gets a follower.
-        requests: IDs of the requests that the stream will answer.
-
-    Attributes:
-        closed: True after the last message was pushed.
-        detached: True if the response must end although the stream continues. The client fetches the rest later.
-        overrun: called if the response must end because the client does not read.
+    `closed` is True after the last message was pushed. If `detached` is True, the response must end although the stream
+    continues, and the client fetches the rest later. `overrun` is called if the response must end because the client
+    does not read.
     """
 
     __slots__ = (
