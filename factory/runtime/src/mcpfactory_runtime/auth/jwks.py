@@ -21,7 +21,7 @@ RETRY: Final = 5.0  # minimum seconds between a failed fetch and the next fetch
 _MAX_KEYS: Final = 64
 _MIN_RSA: Final = 2048  # minimum bits of an RSA key (RFC 7518 §3.3)
 
-# Algorithm → key type and curve. With a symmetric algorithm, a public key could sign tokens.
+# Algorithm → key type and curve. Symmetric algorithms are missing, because a public key could then sign tokens.
 FAMILIES: Final[dict[str, tuple[str, str | None]]] = {
     **{f"{family}{bits}": ("RSA", None) for family in ("RS", "PS") for bits in (256, 384, 512)},
     "ES256": ("EC", "P-256"),

@@ -208,7 +208,7 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return a digest of a secret, because the time of a lookup could reveal a secret itself."""
+    """Return a digest, because the duration of a lookup could reveal the secret itself."""
     return sha256(text.encode()).hexdigest()
 
 
@@ -218,7 +218,7 @@ def _basic(client_id: str, client_secret: str) -> dict[str, str]:
 
 
 def _cached(check: _Check) -> _Check:
-    """Return a function that caches the results of `check`, under hashes of the tokens."""
+    """Return a function that caches the results of `check` under hashes of the tokens."""
     kept: OrderedDict[str, tuple[float, Claims | None]] = OrderedDict()
 
     async def verify(token: str) -> Claims | None:

@@ -1,7 +1,7 @@
 """Procedures and records of the OAuth client: steps, server metadata, challenges.
 
-A procedure is a generator without I/O, so that a test needs no server. A procedure yields steps and returns a result. A
-procedure receives the `HttpAnswer` after a `Fetch`, and the redirect's URL after a `Visit`.
+A procedure is a generator without I/O, so that a test needs no server. A procedure yields steps, and finally returns a
+result. A procedure receives the `HttpAnswer` after a `Fetch`, and the redirect's URL after a `Visit`.
 """
 
 from __future__ import annotations

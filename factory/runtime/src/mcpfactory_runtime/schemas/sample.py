@@ -242,7 +242,7 @@ class _Sampler:
         if more > max(0, self._left):
             return NOTHING
         self._left -= more
-        # The item is None if the nesting limit left no room for its objects.
+        # At the nesting limit, the item is None.
         if fewest == 0 and (value is NOTHING or value is None):
             return []
         if value is NOTHING:

@@ -115,7 +115,7 @@ class RedisStore(SharedStore):
                     self._address,
                     max_connections=_CONNECTIONS,
                     socket_connect_timeout=_TIMEOUT,
-                    # The value exceeds any wait for a mailbox. The default of redis-py differs between versions.
+                    # The timeout exceeds any wait for a mailbox. The default of redis-py differs between versions.
                     socket_timeout=_TIMEOUT,
                     health_check_interval=15,
                 )

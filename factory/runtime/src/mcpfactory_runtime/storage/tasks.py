@@ -137,7 +137,7 @@ class TaskStore:
 
     Args:
         store: storage. For another database, implement `SharedStore`.
-        processes: registry of live processes, which its creator closes. None creates a registry with the first task.
+        processes: registry of live processes, which its creator closes. None creates a registry.
         clock: returns seconds since the epoch.
     """
 
@@ -194,7 +194,9 @@ class TaskStore:
                     return after
 
     async def list(self, owner: str, after: str | None, size: int) -> tuple[list[Task], bool]:
-        """Return at most `size` tasks of a principal after the task `after`, oldest first, and True if there are more.
+        """Return at most `size` tasks of a principal, oldest first, and True if there are more.
+
+        The first task is the one after the task `after`.
 
         Raises:
             KeyError: the principal has no task with the ID `after`.

@@ -55,7 +55,7 @@ class DirectCalls:
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
         self._pending: deque[bytes | OversizeMessage] = deque()  # lines that are not handled yet
-        # Future of the thread that reads the stream, or None while the event loop reads the stream.
+        # Future of the thread that reads the stream. None means that the event loop reads the stream.
         self._leading: asyncio.Future[Any] | None = None
         self._running: Call | None = None  # the call in the thread, unless the event loop took the stream
         self._lock = threading.Lock()  # guards `_running`, because the thread or the event loop ends a call

@@ -1,6 +1,6 @@
 """Pagination: the arguments for the next call of the same tool.
 
-URLs are never followed. If an API returns the URL of the next page, only the query values are used, as values of the
+URLs are never followed. If an API returns the URL of the next page, the query values of the URL become values of the
 operation's parameters. The URL must have the same host as the answer.
 
 The first available sign of more items determines the next call. A Link header with rel="next" (RFC 8288) gives query

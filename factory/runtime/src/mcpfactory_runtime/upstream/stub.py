@@ -243,11 +243,11 @@ class StubUpstream:
     ...     async with Upstream(stub.base_url, environ={"MCPFACTORY_BASE_URL": stub.base_url}) as api:
     ...         await api.send(GET_BOOK, {"book_id": 1})
 
-    A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json":
-    any}, "response": {"status", "content_type", "body", "headers": {…}}}`. The page docs/reference/upstream.md
-    describes the other members of `request`. Only the members of a case are compared, and paths are decoded first. A
-    case without `path` applies if no other case has the path. If several cases match, the case with the most query
-    pairs answers.
+    A case is an object with `tool`, `arguments`, `request` and `response`. The members of `request` include `method`,
+    `path`, `query`, `headers` and `json` (docs/reference/upstream.md). The members of `response` are `status`,
+    `content_type`, `body` and `headers`. Only the members of a case are compared, and paths are decoded first. A case
+    without `path` applies if no other case has the path. If several cases match, the case with the most query pairs
+    answers.
 
     A request gets the status 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its
     credentials are wrong. `mismatches` records the requests with status 400 or 401. `response` may be a list with one

@@ -3,8 +3,8 @@
 Only servers whose API has an oauth2 scheme load this module. The sources of tokens are, in this order, the environment
 (a refresh token, or the key of a service account), a login, and the client's own credentials. Rules:
 
-1. One exchange renews a token for all calls that find the token expired or refused. The exchange continues after the
-   cancellation of the call that started it, because the old refresh token may already be invalid.
+1. One exchange renews a token for all calls that find the token expired or refused. If the call that started the
+   exchange is canceled, the exchange continues, because the old refresh token may be invalid.
 2. Processes share the tokens of logins through the store. A renewal holds the store's lock, and first checks for a
    renewal by another process.
 3. Tokens from the client's own credentials or from the environment are kept in memory only.

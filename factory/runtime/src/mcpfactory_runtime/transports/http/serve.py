@@ -128,7 +128,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
     def _measure_incomplete(self) -> tuple[int, int]:
-        """Return the number of bytes of the URL, and of all input that is not a complete request."""
+        """Return the number of bytes of the URL, and the number of bytes of all incomplete input."""
         conn = getattr(self, "conn", None)
         if conn is None:
             return len(getattr(self, "url", b"")), self._incomplete
