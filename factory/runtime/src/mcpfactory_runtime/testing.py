@@ -93,7 +93,7 @@ _FORMS: Final = tuple(
         ("a word in capitals", r"[A-Z][A-Z0-9_]+"),
     )
 )
-"""Formats of strings, narrowest first. Any other string is a text."""
+"""Formats of strings, narrowest first."""
 
 
 def differences(documented: Any, answered: Any) -> list[str]:

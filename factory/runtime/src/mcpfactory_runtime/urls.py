@@ -163,10 +163,7 @@ class RedirectTracker:
 
 
 def redirect_of(method: str, url: str, status: int, location: str) -> Redirect | None:
-    """Return the redirect of a response, or None if the response is not a redirect.
-
-    `method` and `url` belong to the request. `location` is the Location header of the response.
-    """
+    """Return the redirect of a response, or None if the response is not a redirect."""
     if not 300 <= status < 400 or status == 304:
         return None
     target = _joined(url, location)

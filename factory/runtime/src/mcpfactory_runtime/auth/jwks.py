@@ -82,7 +82,7 @@ class KeyCache:
             self._keys = _read(document)
 
     def find(self, key_id: str | None, algorithm: str, now: float) -> KeyLookup:
-        """Return the keys that may have created a signature. Without a key ID, return all keys for the algorithm."""
+        """Return the keys that may have created a signature."""
         matches = tuple(
             key
             for key in self._keys
@@ -98,7 +98,7 @@ class KeyCache:
         return KeyLookup(matches, fetch=fetch, known=True)
 
     def store(self, document: Any, now: float) -> bool:
-        """Store fetched keys. An invalid JWK Set counts as a failed fetch and returns False."""
+        """Store fetched keys, or return False for an invalid JWK Set, which counts as a failed fetch."""
         if not isinstance(document, Mapping) or not isinstance(document.get("keys"), list):
             self.mark_failed(now)
             return False

@@ -236,7 +236,7 @@ def _cached(check: _Check) -> _Check:
 
 
 async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
-    """Return the status and the JSON object of a response, or {} for another body. Raises OSError."""
+    """Return the status and the JSON object of a response, or {} for another body."""
     import httpx  # noqa: PLC0415 - loaded at the first check
 
     from mcpfactory_runtime.protocol.decoding import aiter_decoded  # noqa: PLC0415 - likewise

@@ -14,7 +14,7 @@ _ENDING: Final = 5.0  # maximum seconds for canceled tasks to end
 
 
 class Receiver(Protocol):
-    """Receiver of a channel's messages. The methods do not block."""
+    """Receiver of a channel's messages."""
 
     def received(self, message: Any, http: Json | None = None) -> None:
         """Handle a received JSON value. Text that is not JSON arrives as a string."""
@@ -41,7 +41,7 @@ class ClientChannel(ABC):
 
     @abstractmethod
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """Send a message, or raise ConnectionLostError. Only HTTP channels use `headers`."""
+        """Send a message, or raise ConnectionLostError."""
 
     @abstractmethod
     async def send_raw(self, data: bytes) -> None:
@@ -52,11 +52,11 @@ class ClientChannel(ABC):
         """Close the connection, and end its tasks and processes."""
 
     def forget(self, request_id: Any) -> bool:
-        """Forget an abandoned request. Return False if the caller must still notify the server."""
+        """Forget an abandoned request, and return False if the caller must still notify the server."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
-        """Open the stream for messages that the server starts. Return False if the channel has no such stream."""
+        """Open the stream for messages that the server starts, or return False if the channel has no such stream."""
         return False
 
     @property

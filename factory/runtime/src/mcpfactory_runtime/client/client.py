@@ -139,7 +139,7 @@ class Client:
         start_new_session: bool = False,
         **options: Any,
     ) -> Client:
-        """Return a client for a server in a child process. `options` are arguments of `Client`.
+        """Return a client for a server in a child process.
 
         `env` adds variables to the server's environment. `inherit` adds the variables of this process. With
         `start_new_session` (setsid), Ctrl-C in our terminal does not interrupt the server.
@@ -164,7 +164,7 @@ class Client:
 
     @classmethod
     def connect_memory(cls, stream: MemoryConnectionEnd, **options: Any) -> Client:
-        """Return a client for a server in this process. `options` are arguments of `Client`."""
+        """Return a client for a server in this process."""
         return cls(MemoryChannel(stream), **options)
 
     async def __aenter__(self) -> Client:
@@ -221,7 +221,7 @@ class Client:
             await self._initialize_or_discover()
 
     async def _probe(self) -> bool:
-        """Send `server/discover`. Return False if the server needs `initialize`."""
+        """Send `server/discover`, and return False if the server needs `initialize`."""
         try:
             await self._discover(LATEST.name, timeout=self._probe_timeout)
         except McpError as error:

@@ -143,7 +143,7 @@ class _Http(ClientChannel):
             url = found.url
 
     async def _send_post(self, url: str, headers: Mapping[str, str], content: bytes) -> tuple[bytes, httpx.Response]:
-        """POST a message without a separate response. Return the body and the HTTP response."""
+        """POST a message without a separate response."""
         try:
             # No timeout with OAuth, because the user may have to log in.
             async with asyncio.timeout(None if self.oauth else _ACCEPT_TIMEOUT):

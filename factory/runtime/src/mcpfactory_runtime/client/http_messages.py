@@ -160,7 +160,7 @@ def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, 
 def forwarded_trace_metadata(carrier: Mapping[str, Any]) -> dict[str, str]:
     """Return the trace metadata for a forwarded request. Without a current span, use the incoming request's trace.
 
-    `carrier` is the `_meta` or the HTTP headers of the incoming request. Malformed fields are ignored.
+    `carrier` is the `_meta` or the HTTP headers of the incoming request.
     """
     if not carrier:
         return current_trace_metadata()

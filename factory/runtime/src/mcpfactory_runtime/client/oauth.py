@@ -129,7 +129,7 @@ class OAuth:
 
     @staticmethod
     def refused(status: int, header: str) -> bool:
-        """Return True if another token would help after a response. `header` is the value of `WWW-Authenticate`."""
+        """Return True if another token would help after a response."""
         return status == 401 or (
             status == 403 and bearer_challenge(header).parameters.get("error") == "insufficient_scope"
         )
@@ -139,15 +139,15 @@ class OAuth:
     ) -> None:
         """Get a token after a refusal, or raise OAuthError.
 
-        If the store already has another token than `used`, no new token is requested. `header` is the
-        `WWW-Authenticate` of the refusal. `fetch` must not follow redirects.
+        If the store already has another token than `used`, no new token is requested. `fetch` must not follow
+        redirects.
         """
         async with self._lock:
             if self.token(url) in ("", used):
                 await drive(self.steps(url, status, header), fetch, partial(self._show, url))
 
     def steps(self, url: str, status: int, header: str) -> Steps[None]:
-        """Yield the requests and the pages to visit for `renew`, and store the token. Raises OAuthError."""
+        """Yield the requests and the pages to visit for `renew`, and store the token."""
         challenge = bearer_challenge(header)
         held = self._stored(url)
         if status == 403 and held is not None and set(challenge.scopes) <= set(held.granted):
@@ -181,7 +181,7 @@ class OAuth:
         return self._keep(url, server, scopes, tokens, scopes)
 
     def _by_assertion(self, context: GrantContext, url: str) -> Steps[Tokens]:
-        """Exchange an assertion for a token. The assertion is sent only to the authorization server `issuer`."""
+        """Exchange an assertion for a token, but only at the authorization server `issuer`."""
         assert self._assertion is not None
         if context.server.issuer != self._identity.issuer:
             raise OAuthError("issuer_mismatch", f"{url} uses {context.server.issuer}, not {self._identity.issuer}")

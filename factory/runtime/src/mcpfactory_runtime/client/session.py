@@ -66,7 +66,7 @@ class Transcript(deque[TranscriptEntry]):
 
 
 class NotificationReceiver(Protocol):
-    """Receiver of notifications. The methods do not block."""
+    """Receiver of notifications."""
 
     def notified(self, method: str, params: Json) -> None:
         """Handle a notification."""

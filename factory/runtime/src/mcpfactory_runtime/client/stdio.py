@@ -113,9 +113,7 @@ class MemoryChannel(_LineChannel):
 class StdioChannel(_LineChannel):
     """Channel to a child process over its pipes.
 
-    `env` adds variables to the environment of the process. `inherit` also adds the environment of this process. The
-    process has `grace` seconds to exit after its input is closed, and again after SIGTERM. With `start_new_session`
-    (setsid), Ctrl-C in our terminal does not reach the process.
+    The process has `grace` seconds to exit after its input is closed, and again after SIGTERM.
     """
 
     def __init__(

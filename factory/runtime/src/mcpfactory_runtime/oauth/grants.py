@@ -152,7 +152,7 @@ def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
 
 
 def _refusal(data: Mapping[str, object], what: str, otherwise: str = "bad_response") -> OAuthError:
-    """Return the error for a refusal. `otherwise` is the error code if the response has none."""
+    """Return the error for a refusal."""
     code = str(data.get("error") or otherwise)
     return OAuthError(code, f"{what}: {data.get('error_description') or code}")
 

@@ -43,7 +43,7 @@ class TokenStore(Protocol):
         """Store a value atomically."""
 
     def delete(self, key: str) -> bool:
-        """Remove a value. Return True if the value existed."""
+        """Remove a value, and return True if the value existed."""
 
 
 class FileStore:
@@ -98,7 +98,7 @@ class FileStore:
 
 
 class KeyringStore:
-    """Storage in the system's keyring. `folder` contains only lock files, and `keyring` is the imported module."""
+    """Storage in the system's keyring."""
 
     def __init__(self, folder: Path, keyring: Any) -> None:
         self.folder = folder

@@ -138,7 +138,7 @@ _MAX_CONCURRENT: Final = 4  # maximum concurrent fetches
 class ClientMetadataCache:
     """Cache of client metadata documents. Use the cache only in the event loop.
 
-    `fetch` returns the document at an untrusted URL, or raises OSError. None means `fetch_public`.
+    `fetch` returns the document at an untrusted URL, or raises OSError.
     """
 
     def __init__(self, fetch: Callable[[str], Awaitable[bytes]] | None, clock: Callable[[], float]) -> None:

@@ -58,7 +58,7 @@ class TokenKeys:
         return dict(claims) if now is None or claims["exp"] > now else None
 
     def encrypt(self, data: Json, bound: str) -> str:
-        """Encrypt data. Decryption requires an equal `bound`."""
+        """Encrypt data so that decryption requires an equal `bound`."""
         nonce = os.urandom(_NONCE)
         sealed = AESGCM(self._key("vault")).encrypt(nonce, json.dumps(data).encode(), bound.encode())
         return urlsafe_b64encode(nonce + sealed).decode()
@@ -77,7 +77,7 @@ class TokenKeys:
 
 
 def digest(text: str) -> str:
-    """Return a digest of a secret. The store contains only digests."""
+    """Return a digest of a secret."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -111,7 +111,7 @@ class GrantStore:
         return _load(await self._store.get(f"oauth/login/{digest(state)}", _KEY))
 
     async def end_login(self, state: str, login: Json) -> bool:
-        """Delete a login. Return False if another request has already deleted the login."""
+        """Delete a login, or return False if another request has already deleted the login."""
         space = f"oauth/login/{digest(state)}"
         return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=ExpectedEntry(_KEY, _dump(login)))
 
@@ -143,7 +143,7 @@ class GrantStore:
         return _load(await self._store.get(f"oauth/grant/{grant_id}", _KEY))
 
     async def change(self, grant_id: str, before: Json, after: Json) -> bool:
-        """Replace a grant. Return False if another request has changed the grant meanwhile."""
+        """Replace a grant, or return False if another request has changed the grant meanwhile."""
         space, expected = f"oauth/grant/{grant_id}", ExpectedEntry(_KEY, _dump(before))
         return await self._store.write(space, [(_KEY, _dump(after))], seconds=GRANT_SECONDS, expected=expected)
 

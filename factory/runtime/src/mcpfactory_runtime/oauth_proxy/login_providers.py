@@ -20,7 +20,7 @@ _KEPT: Final = ("sub", "login", "name", "email", "email_verified", "hd", "prefer
 
 
 class ProviderRefusedError(Exception):
-    """The provider refused a request. The message contains the provider's error code."""
+    """The provider refused a request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,8 +69,8 @@ class LoginProvider:
     async def redeem(self, form: Mapping[str, str], now: float) -> Json:
         """Return tokens for a grant, as `access`, `refresh` and `expires`.
 
-        `refresh` may be empty. `expires` is in seconds since the epoch, or 0 if unknown. A refusal raises
-        ProviderRefusedError. If the provider is unreachable or its response is invalid, OSError is raised.
+        `expires` is in seconds since the epoch, or 0 if unknown. A refusal raises ProviderRefusedError. If the provider
+        is unreachable or its response is invalid, OSError is raised.
         """
         headers = dict(_FORM)
         sent = {**form, "client_id": self.client_id}
@@ -93,7 +93,7 @@ class LoginProvider:
         }
 
     async def token_owner_claims(self, token: str) -> Json | None:
-        """Return the claims of a token's owner, or None if the token is no longer valid. Raises OSError."""
+        """Return the claims of a token's owner, or None if the token is no longer valid."""
         answer = self.identify(token)
         claims = await answer if isawaitable(answer) else answer
         if not claims or not claims.get("sub"):

@@ -62,7 +62,7 @@ _PAGE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class OAuthEndpointRequest:
-    """A request to an endpoint. `fields` are the parameters of the query or form."""
+    """A request to an endpoint."""
 
     method: str
     fields: Mapping[str, str] = field(default_factory=dict)

@@ -54,8 +54,8 @@ LOG_LEVELS: Final[dict[str, int]] = {
 class Peer:
     """Facts about the peer.
 
-    `info` is the peer's `Implementation` object. `log_level` is the index of the lowest requested log level. In the
-    per-request lifecycle, no log messages are sent if `log_level` is None.
+    `log_level` is the index of the lowest requested log level. In the per-request lifecycle, no log messages are sent
+    if `log_level` is None.
     """
 
     __slots__ = ("capabilities", "info", "log_level", "revision")
@@ -170,8 +170,7 @@ _NEXT: Final[dict[tuple[State, str], State]] = {
 class Call:
     """A request from the peer. The caller must answer with `Connection.answer`, unless the peer cancels the request.
 
-    `method` is a name from `METHODS`, independent of the revision. `state` is for data of the handlers. `http` is the
-    HTTP request that contained the call.
+    `method` is a name from `METHODS`, independent of the revision. `http` is the HTTP request that contained the call.
     """
 
     __slots__ = ("http", "id", "method", "params", "peer", "state")
@@ -204,7 +203,7 @@ class Response(NamedTuple):
 
 
 class ErrorReply(NamedTuple):
-    """The reply to an invalid message. Nothing is sent if `message` is None."""
+    """The reply to an invalid message."""
 
     error: McpError
     message: Json | None
@@ -222,8 +221,7 @@ Event = Call | Notification | Response | ErrorReply | Batch
 class Connection:
     """The server's side of a message stream.
 
-    `peer` is None before the handshake. `in_flight` has the unanswered requests of the peer, by ID. `limit` is the
-    maximum number of these requests, and is 0 during the shutdown.
+    `peer` is None before the handshake. `limit` is the maximum number of these requests, and is 0 during the shutdown.
     """
 
     def __init__(self) -> None:
@@ -279,7 +277,7 @@ class Connection:
         return call
 
     def _known_peer(self, method: str) -> Peer:
-        """Return the peer of the handshake if the state permits the method. Otherwise, raise McpError."""
+        """Return the peer of the handshake, or raise McpError if the state does not permit the method."""
         if (self.state, method) in _NEXT or (self.state, _ANY) in _NEXT:
             return self.peer or Peer(LATEST_LEGACY, {}, {})
         if method not in LATEST_LEGACY.methods:
@@ -365,7 +363,7 @@ class Connection:
         self.in_flight.pop(call.id, None)
 
     def request(self, method: str, params: Json | None = None) -> tuple[RequestId, bytes]:
-        """Return the ID and the bytes of a request to the peer. A method of another revision raises McpError."""
+        """Return the ID and the bytes of a request to the peer, or raise McpError for a method of another revision."""
         revision = self.peer.revision if self.peer else LATEST_LEGACY
         if method not in revision.client_requests:
             raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
@@ -374,11 +372,11 @@ class Connection:
         return self._count, jsonrpc.encode(jsonrpc.request_message(self._count, revision.wire(method), params))
 
     def abandon(self, request_id: RequestId) -> None:
-        """Stop waiting for the response to a request. A late response is ignored."""
+        """Stop waiting for the response to a request."""
         self._waiting.discard(request_id)
 
     def notify(self, method: str, params: Json | None = None) -> bytes:
-        """Return the bytes of a notification to the peer. A method of another revision raises McpError."""
+        """Return the bytes of a notification to the peer."""
         revision = self.peer.revision if self.peer else LATEST_LEGACY
         if method not in revision.notifications:
             raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")

@@ -95,7 +95,7 @@ def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
 
 
 def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str]) -> None:
-    """Compare the arguments of a call with the headers that repeat them. After a mismatch, raise McpError."""
+    """Raise McpError if the headers that repeat arguments of a call do not match the arguments."""
     for header, path in mirrored:
         value = _at(arguments, path)
         given = headers.get(header)
@@ -110,7 +110,7 @@ def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[
 
 
 def decode_header(value: str, header: str) -> str:
-    """Return the text of a header, from base64 if the header has the markers `=?base64?…?=`. Raises McpError."""
+    """Return the text of a header, from base64 if the header has the markers `=?base64?…?=`."""
     value = value.strip(" \t")
     sentinel = _SENTINEL.match(value)
     if sentinel is None:

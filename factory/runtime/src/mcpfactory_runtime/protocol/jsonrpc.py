@@ -40,7 +40,7 @@ def decode(data: bytes | bytearray | memoryview | str) -> Any:
 
 
 def _without_halves(data: bytes) -> bytes | None:
-    """Replace escaped lone surrogates in a JSON text with U+FFFD. Return None for a text without such escapes."""
+    """Replace escaped lone surrogates in a JSON text with U+FFFD, or return None if there are none."""
     replaced = _ESCAPES.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], data)
     return None if replaced == data else replaced
 
@@ -60,7 +60,7 @@ def encode(message: Any) -> bytes:
 
 
 def replace_surrogates(value: Any, depth: int = 0) -> Any:
-    """Replace each lone surrogate in a value's strings with `?`. A value without surrogates is returned unchanged."""
+    """Replace each lone surrogate in a value's strings with `?`."""
     if isinstance(value, str):
         whole = value.encode(errors="replace").decode()
         return value if whole == value else whole
@@ -114,7 +114,7 @@ def check_message(message: Any) -> None:
 
 
 def error_in_response(message: Json) -> McpError:
-    """Return the error in a response. A malformed error gets the code INVALID_REQUEST."""
+    """Return the error in a response, with the code INVALID_REQUEST if the error is malformed."""
     error = message.get("error")
     if isinstance(error, dict) and type(error.get("code")) is int:
         return McpError(error["code"], str(error.get("message", "")), error.get("data"))
@@ -138,7 +138,7 @@ def notification_message(method: str, params: Json | None = None) -> Json:
 
 
 def encode_result_message(request_id: RequestId, result: Json | bytes) -> bytes:
-    """Return the encoded response to a request. An encoded result is inserted unchanged."""
+    """Return the encoded response to a request, with an already encoded result unchanged."""
     if isinstance(result, bytes):
         return b'{"jsonrpc":"2.0","id":' + to_json(request_id) + b',"result":' + result + b"}"
     message = {"jsonrpc": "2.0", "id": request_id, "result": result}
@@ -177,7 +177,7 @@ def _kind(value: Any) -> str:
 
 
 DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
-"""Maximum bytes of a message. A larger message is refused."""
+"""Maximum bytes of a message."""
 
 
 class OversizeMessage:
@@ -193,8 +193,8 @@ OVERSIZE: Final = OversizeMessage()
 class LineReader:
     """Splits bytes into lines (basic/transports, stdio).
 
-    For a line of more than `max_size` bytes, OVERSIZE is reported once, and the line is skipped. Blank lines are
-    dropped. A carriage return before the line break stays in the line, because a carriage return is whitespace in JSON.
+    For a line of more than `max_size` bytes, OVERSIZE is reported once, and the line is skipped. A carriage return
+    before the line break stays in the line, because a carriage return is whitespace in JSON.
     """
 
     __slots__ = ("_buffer", "_held", "_max_size", "_skipping")

@@ -130,7 +130,7 @@ def _note(block: Json) -> str:
 
 
 class ElicitationFormError(ValueError):
-    """Error for an unsupported form. The message contains the name of the field."""
+    """Error for an unsupported form."""
 
 
 _FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})

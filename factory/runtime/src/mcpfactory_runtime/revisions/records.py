@@ -131,8 +131,8 @@ def successor(
 ) -> Revision:
     """Return the revision after `before`.
 
-    `add` and `drop` map an attribute to members of a set, separated by spaces. Dropping a missing member raises
-    AssertionError. `add_fields` and `drop_fields` map a wire type to fields. `changes` are attributes with new values.
+    `add` and `drop` map an attribute to members of a set, separated by spaces. `add_fields` and `drop_fields` map a
+    wire type to fields.
     """
     sets: dict[str, Names] = {}
     for attribute, members in _words(add or {}).items():

@@ -76,7 +76,7 @@ def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
 
 
 def _flattened(schema: Any, limits: ClientLimits) -> tuple[Any, list[str]]:
-    """Return the flattened schema, and notes about its root. An unusable schema is returned unchanged."""
+    """Return the flattened schema, and notes about its root."""
     if not isinstance(schema, Mapping):
         return schema, []
     try:
@@ -112,7 +112,7 @@ class _Flattener:
         return done, notes
 
     def _node(self, schema: Any, inside: tuple[str, ...], depth: int, outer: list[str] | None, *, merge: bool) -> Any:
-        """Return a converted schema. `inside` are the enclosing references. Add notes to `outer` or the description."""
+        """Return a converted schema. `inside` are the enclosing references."""
         if not isinstance(schema, Mapping):
             return schema
         self._left -= 1
@@ -218,7 +218,7 @@ def _summary(branch: Mapping[str, Any]) -> str:
 
 
 def _one_type(schema: Json, notes: list[str]) -> Json:
-    """Return the schema with at most one type. Notes describe null and the removed types."""
+    """Return the schema with at most one type."""
     kinds = [kind for kind in schema["type"] if kind != "null"]
     if len(kinds) < len(schema["type"]):
         notes.append("May be null.")

@@ -1,4 +1,4 @@
-"""Merging of two schemas into their intersection or union. References are not followed."""
+"""Merging of two schemas into their intersection or union."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def common_types(first: Any, second: Any) -> list[str]:
-    """Return the types that both schemas allow. Every integer is also a number."""
+    """Return the types that both schemas allow."""
     both_types = types_of(first), types_of(second)
     wide = [{*kinds, "integer"} if "number" in kinds else {*kinds} for kinds in both_types]
     return list(dict.fromkeys(kind for kinds in both_types for kind in kinds if kind in wide[0] & wide[1]))
@@ -99,7 +99,7 @@ def _type_value(kinds: list[str]) -> str | list[str]:
 
 
 def merge_properties(mine: Mapping[str, Any], theirs: Mapping[str, Any], inner: Combine = merge_all_of) -> Json:
-    """Return the properties of two schemas. `inner` combines the two schemas of a shared property."""
+    """Return the properties of two schemas."""
     shared = {
         name: inner(mine[name], one) for name, one in theirs.items() if name in mine and not _is_same(mine[name], one)
     }

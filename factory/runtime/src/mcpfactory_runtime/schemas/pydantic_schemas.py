@@ -73,10 +73,7 @@ def _unknown(fields: Json) -> str:
 
 
 def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
-    """Return a function that converts a value to validated JSON data, and the JSON Schema of the data.
-
-    An unsupported annotation raises TypeError.
-    """
+    """Return a function that converts a value to validated JSON data, and the JSON Schema of the data."""
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)

@@ -130,7 +130,7 @@ def _own_id(part: Mapping[str, Any], base: str) -> str:
 
 
 def _parts(root: Mapping[str, Any], resources: dict[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield each subschema with the URI of its resource. Add subschemas with an `$id` to `resources`."""
+    """Yield each subschema with the URI of its resource."""
     waiting: list[tuple[Any, str]] = [(root, "")]
     seen = set()
     while waiting:

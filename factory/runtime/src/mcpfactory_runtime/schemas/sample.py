@@ -89,10 +89,7 @@ def author_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
-    """Yield other values of the schema than `value`, most likely valid ones first.
-
-    A different `step` gives different values.
-    """
+    """Yield other values of the schema than `value`, most likely valid ones first."""
     schema = resolve(schema, root)
     schema = schema if isinstance(schema, dict) else {}
     enum = schema.get("enum")

@@ -114,7 +114,7 @@ def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
 
 
 class _Compiler:
-    """Compiler of one schema. `lenient` adds the repairs of rule 2. A union tries repairs last."""
+    """Compiler of one schema. `lenient` adds the repairs of rule 2."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -183,7 +183,7 @@ class _Compiler:
         return [step for step in steps if step is not _ANY]
 
     def _unsupported_steps(self, schema: Mapping[str, Any], depth: int) -> list[CoreSchema]:
-        """Return the checks for keywords that pydantic-core does not support. These checks never repair a value."""
+        """Return the checks for keywords that pydantic-core does not support."""
 
         def compiled(part: Any) -> CoreSchema:
             return self.compile(part, lenient=False, depth=depth + 1)

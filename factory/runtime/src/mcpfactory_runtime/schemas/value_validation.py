@@ -54,7 +54,7 @@ _WITHOUT_VALUE: Final = frozenset({"missing", "forms", "recursion_loop", "recurs
 
 
 class ArgumentError(ValueError):
-    """Error for arguments that do not match the input schema. `problems` has a phrase for each invalid argument."""
+    """Error for arguments that do not match the input schema."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -98,7 +98,7 @@ def short_json(value: Any) -> str:
 
 
 def explain_validation_error(error: ValidationError, properties: Sequence[str] = ()) -> ArgumentError:
-    """Return the error for a failed validation. `properties` are the names that the message may suggest."""
+    """Return the error for a failed validation."""
     found = [
         _FoundProblem(tuple(one["loc"]), one["type"], _text(one["type"], one.get("ctx", {}), one["msg"]), one["input"])
         for one in error.errors(include_url=False)
@@ -251,7 +251,7 @@ class EnumValidator:
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value if it is listed. In lenient mode, return the listed value with the same text."""
+        """Return the value if it is listed, or in lenient mode the listed value with the same text."""
         key = json_key(value)
         if key in self._by_key:
             return value
@@ -287,7 +287,7 @@ def number_from_text(text: str) -> Any:
 
 
 def text_from_integer(value: Any) -> Any:
-    """Return an integer as text. The text of 1.0 is ambiguous, so return any other value unchanged."""
+    """Return an integer as text, and any other value unchanged, because the text of 1.0 is ambiguous."""
     return str(value) if type(value) is int and abs(value) < 10**40 else value
 
 
@@ -297,7 +297,7 @@ def boolean_from_text(value: Any) -> Any:
 
 
 def _container_from_text(opening: str, value: Any) -> Any:
-    """Parse the JSON text of an array or an object. Return any other value unchanged."""
+    """Parse the JSON text of an array or an object, and return any other value unchanged."""
     if isinstance(value, str) and value.lstrip().startswith(opening):
         try:
             return json.loads(value)
@@ -311,7 +311,7 @@ array_from_text = partial(_container_from_text, "[")
 
 
 def parse_argument_text(schema: Any, text: str) -> Any:
-    """Return the value of a user's input. Parse the input as JSON, unless the schema permits only strings."""
+    """Parse a user's input as JSON, unless the schema permits only strings."""
     kinds = set(types_of(schema))
     if kinds == {"string"} or (kinds == {"string", "null"} and text != "null"):
         return text
@@ -322,7 +322,7 @@ def parse_argument_text(schema: Any, text: str) -> Any:
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Return True if the value is a JSON number. A boolean is not a number."""
+    """Return True if the value is a JSON number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

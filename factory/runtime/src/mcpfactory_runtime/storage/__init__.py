@@ -10,7 +10,7 @@ _SCHEMES: Final = ("memory:", "sqlite:///PATH", "redis://HOST:PORT/NUMBER", "red
 
 
 def create_store(address: str) -> SharedStore:
-    """Return the unopened store at an address. Raises ValueError or StoreError."""
+    """Return the unopened store at an address."""
     scheme, _, rest = address.partition(":")
     if address == "memory:":
         return MemoryStore()

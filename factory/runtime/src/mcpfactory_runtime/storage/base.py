@@ -1,7 +1,7 @@
 """Stores shared by processes: the interface, the memory store, and the registry of the processes.
 
 A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes, whose entries expire together. A
-mailbox is a queue that one process reads. To support another database, implement the methods of `SharedStore`.
+mailbox is a queue that one process reads.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ log = logging.getLogger(__name__)
 class ProcessRegistry:
     """Registry of the live processes that share a store, for use in the event loop.
 
-    Other processes consider this process dead after `lease` seconds without a heartbeat. `id` is the name of this
-    process and of its mailbox. `on_lapse` is called after the lease expired.
+    Other processes consider this process dead after `lease` seconds without a heartbeat. `on_lapse` is called after the
+    lease expired.
     """
 
     def __init__(self, store: SharedStore, lease: float = LEASE) -> None:
@@ -193,7 +193,7 @@ class ProcessRegistry:
         self._keeper: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
-        """Register this process and start to extend the lease. A repeated call has no effect."""
+        """Register this process and start to extend the lease."""
         if self._keeper is None:
             await self._extend_lease()
             await self._add_to_list()
@@ -224,7 +224,7 @@ class ProcessRegistry:
         return living
 
     async def _extend_lease(self) -> bool:
-        """Extend the lease. Return False if the lease had expired."""
+        """Extend the lease, or return False if the lease had expired."""
         space, lives = _space(self.id), b"lives"
         kept = await self.store.write(space, [("", lives)], seconds=self.lease, expected=ExpectedEntry("", lives))
         return kept or not await self.store.write(space, [("", lives)], seconds=self.lease)

@@ -47,8 +47,7 @@ class UnfinishedStream(NamedTuple):
 class SharedSessions:
     """The sessions in a store, and the writer of their journals, for use in the event loop.
 
-    A session is kept for `keep` seconds after its last use. `owned` contains the journals of sessions that this process
-    owns. While `closing` is True, failed writes are not retried.
+    A session is kept for `keep` seconds after its last use. While `closing` is True, failed writes are not retried.
     """
 
     def __init__(self, store: SharedStore, processes: ProcessRegistry, *, keep: float = 24 * 3600.0) -> None:
@@ -80,7 +79,7 @@ class SharedSessions:
             await journal.check_owner()
 
     def schedule(self, journal: SessionJournal, size: int) -> bool:
-        """Schedule a write of a journal's changes. Return False if too many bytes of events are waiting."""
+        """Schedule a write of a journal's changes, or return False if too many bytes of events are waiting."""
         if size and self._pending_size > _MAX_PENDING:
             log.warning("the store is too slow: events are not recorded")
             return False
@@ -137,7 +136,7 @@ class SessionJournal:
     # -- ownership -----------------------------------------------------------------------------------------------
 
     async def claim(self) -> str | None:
-        """Take over the session if its owner is dead. If another live process owns the session, return that process."""
+        """Take over the session if its owner is dead, or return the live process that owns the session."""
         while True:
             owner = await self._store.get(self._space, _OWNER)
             if owner is None or owner == self._me:
@@ -160,7 +159,7 @@ class SessionJournal:
     # -- recording -----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stop recording. The session stays in the store."""
+        """Stop recording, but leave the session in the store."""
         self._closed = True
 
     def forget(self) -> None:
@@ -186,12 +185,12 @@ class SessionJournal:
         self._change((f"stream/{stream}", json.dumps({"requests": list(requests)}).encode()))
 
     def append(self, stream: str, number: int, data: bytes) -> None:
-        """Record an event of a stream. The oldest event of a long stream is dropped."""
+        """Record an event of a stream, and drop the oldest event of a long stream."""
         dropped = [(_event(stream, number - KEPT), None)] if number > KEPT else []
         self._change((_event(stream, number), data), *dropped, size=len(data))
 
     def finish(self, stream: str) -> None:
-        """Record the end of a stream. If too many finished streams are stored, drop the oldest."""
+        """Record the end of a stream, and drop the oldest of too many finished streams."""
         self._change((f"stream/{stream}", json.dumps({"finished": time.time()}).encode()))
         self._finished.append(stream)
         while len(self._finished) > _STREAMS_KEPT:
@@ -203,7 +202,7 @@ class SessionJournal:
             self._changes.extend(changes)
 
     async def write(self) -> None:
-        """Write the changes. Retry until the store responds, or until the sessions are closed."""
+        """Write the changes, with retries until the store responds or the sessions are closed."""
         changes, self._changes = self._changes, []
         while True:
             with suppress(OSError):
@@ -237,7 +236,7 @@ class SessionJournal:
         return await self._store.write(self._space, changes, seconds=self._sessions.keep, expected=expected)
 
     async def wait_until_written(self) -> None:
-        """Wait until all changes so far are written. Raise SessionLostError if another process owns the session."""
+        """Wait until all changes so far are written, or raise SessionLostError if another process owns the session."""
         await self._sessions.wait_until_written()
         if self._lost:
             raise SessionLostError

@@ -47,7 +47,7 @@ class RedisStore(SharedStore):
         await self._do(self._connected().ping())
 
     async def aclose(self) -> None:
-        """Close all connections. The next call connects again."""
+        """Close all connections."""
         client, self._client = self._client, None
         self._scripts.clear()
         if client is not None:

@@ -34,7 +34,7 @@ CREATE INDEX IF NOT EXISTS messages_by_mailbox ON messages (mailbox, number);
 class SqliteStore(SharedStore):
     """Store in an SQLite database.
 
-    A missing file or directory is created, with access for this user only. `clock` returns seconds since the epoch.
+    A missing file or directory is created, with access for this user only.
     """
 
     def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:
@@ -49,7 +49,7 @@ class SqliteStore(SharedStore):
         await self._do(lambda _: None)
 
     async def aclose(self) -> None:
-        """Close the file. The next call opens the file again."""
+        """Close the file."""
         thread, self._thread = self._thread, None
         if thread is not None:
             await asyncio.get_running_loop().run_in_executor(thread, self._close)

@@ -278,7 +278,7 @@ def _list_space(owner: str) -> str:
 class SqliteTaskStore(TaskStore):
     """Storage of tasks in an SQLite database.
 
-    A missing file or directory is created, with access for this user only. `clock` returns seconds since the epoch.
+    A missing file or directory is created, with access for this user only.
     """
 
     def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:

@@ -43,8 +43,8 @@ class _DirectCall(NamedTuple):
 class DirectCalls:
     """The input stream of a session. The reader is the event loop, or a thread that answers calls of `def` tools.
 
-    `fd` is the non-blocking file descriptor of the input. `write` writes the responses of a thread, or returns False if
-    the client does not read. `pause` pauses (True) or resumes (False) the event loop's reading.
+    `write` writes the responses of a thread, or returns False if the client does not read. `pause` pauses (True) or
+    resumes (False) the event loop's reading.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class DirectCalls:
         return event
 
     def _poll_handler(self, leading: asyncio.Future[Any], seen: Call | None) -> None:
-        """Take back the stream if the handler of the last poll still runs. The thread's future answers the call."""
+        """Take back the stream if the handler of the last poll still runs."""
         if self._leading is not leading:
             return
         with self._lock:

@@ -170,7 +170,7 @@ class _Source:
         self._holders: set[str] = set()
 
     def hold(self, who: str, held: bool) -> None:
-        """Pause reading on behalf of `who`. If `held` is False, end the pause."""
+        """Pause reading on behalf of `who`, or end the pause if `held` is False."""
         if held:
             self._holders.add(who)
             self._transport.pause_reading()

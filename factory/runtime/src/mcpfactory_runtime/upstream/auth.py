@@ -37,7 +37,7 @@ class AwsKeys:
 
 
 def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes | None) -> Headers:
-    """Return the headers of a request with a signature. A signature expires after minutes, so sign each attempt."""
+    """Return the headers of a request with a signature, which expires after minutes."""
     try:
         from botocore import auth, awsrequest, credentials  # type: ignore[import-untyped]  # noqa: PLC0415 - a large library, optional, without types
     except ImportError:
@@ -84,9 +84,8 @@ _NO_TOKENS: Final[Mapping[str, str]] = {}
 class Credentials:
     """Credentials of a request: names and secret values, by location.
 
-    `certificate` has the paths of the client certificate and its key. If one file contains both, the path of the key is
-    empty. `secrets`, longest first, are redacted in responses, because APIs may repeat secrets. `tokens` maps scheme
-    names to access tokens that can be renewed.
+    `certificate` has the paths of the client certificate and its key. `secrets`, longest first, are redacted in
+    responses, because APIs may repeat secrets. `tokens` maps scheme names to access tokens that can be renewed.
     """
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -167,7 +166,7 @@ def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[
 def collect_credentials(
     schemes: Iterable[SecurityScheme], environ: Mapping[str, str], tokens: Mapping[str, str] = _NO_TOKENS
 ) -> Credentials:
-    """Return the credentials of schemes without missing variables. `tokens` are access tokens by scheme name."""
+    """Return the credentials of schemes without missing variables."""
     headers: list[tuple[str, str]] = []
     query: list[tuple[str, str]] = []
     cookies: list[tuple[str, str]] = []

@@ -42,7 +42,7 @@ class AddressCheckingBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Any = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Return a connection to a permitted address of `host`. Raises ToolError if there is no such address."""
+        """Return a connection to a permitted address of `host`."""
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
         if not self._permitted(host, port):

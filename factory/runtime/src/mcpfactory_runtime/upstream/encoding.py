@@ -48,7 +48,7 @@ def text_of(value: Any) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """Return compact JSON with unescaped non-ASCII characters. Raises ToolError, for example for NaN."""
+    """Return compact JSON with unescaped non-ASCII characters."""
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -56,7 +56,7 @@ def compact_json(value: Any) -> str:
 
 
 def utf8(text: str) -> bytes:
-    """Encode a text as UTF-8. A lone surrogate raises ToolError."""
+    """Encode a text as UTF-8."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:

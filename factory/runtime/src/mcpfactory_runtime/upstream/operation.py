@@ -72,7 +72,7 @@ V = TypeVar("V")
 def check_table_complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
     """Check that a table has exactly one row for each value of a Literal, and return the table.
 
-    A missing or unknown row raises NotImplementedError. `name` is the file and the name of the table, for the message.
+    A missing or unknown row raises NotImplementedError.
     """
     wanted = [kind for kind in get_args(kinds) if kind]
     for kind in wanted:

@@ -207,7 +207,7 @@ def _flag(paging: Paging, value: Any) -> bool | None:
 
 
 def _number(value: Any, default: int | None = None) -> int | None:
-    """Return an integer from a number or a string. A missing value gives `default`, and any other value gives None."""
+    """Return an integer from a number or a string, `default` if the value is missing, or else None."""
     if value is UNSET or value is None:
         return default
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:

@@ -1,7 +1,7 @@
 """Conversion of an operation and arguments into an HTTP request (OpenAPI 3.x §4.8.10 – §4.8.15, RFC 7578).
 
-The functions are pure. No argument can change another part of the request, because `encoding` escapes values. This
-module refuses the path segments `.`, `..` and "", header values with line ends, and headers of the HTTP client.
+No argument can change another part of the request, because `encoding` escapes values. This module refuses the path
+segments `.`, `..` and "", header values with line ends, and headers of the HTTP client.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 class UpstreamRequest:
     """HTTP request. `url` is encoded and complete, and `content` is None without a body.
 
-    `keys` sign each attempt of the request. `once` forbids retries.
+    `keys` sign each attempt of the request.
     """
 
     method: str

@@ -108,9 +108,8 @@ def to_tool_result(
 ) -> ToolResult:
     """Turn a response into a tool result, or raise ToolError.
 
-    Names in `headers` are in lower case. `schemes` and `variable` are used in error messages. If the body was longer
-    than `content`, `cut` is True. Text of more than `max_text` characters is cut, with a note. `store_file` stores
-    binary content that is too large to embed.
+    Names in `headers` are in lower case. If the body was longer than `content`, `cut` is True. Text of more than
+    `max_text` characters is cut, with a note. `store_file` stores binary content that is too large to embed.
     """
     if status >= 400:
         raise ToolError(_failure_message(status, headers, content, operation, schemes))
@@ -186,7 +185,7 @@ def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: O
 
 
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
-    """Return the JSON value, or `_NOT_JSON`. NaN and infinities, which are not JSON, become null."""
+    """Return the JSON value, with null for NaN and infinities, or `_NOT_JSON`."""
     try:
         return from_json(content, allow_inf_nan=False)  # a fast and strict parser
     except ValueError:  # other charset, byte order mark, NaN, half a surrogate pair, or invalid JSON
@@ -498,7 +497,7 @@ def _is_text(kind: str) -> bool:
 
 
 def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = False) -> str:
-    """Decode bytes in the charset of the response. Unless `controls` is True, remove most control characters."""
+    """Decode bytes in the charset of the response, without most control characters unless `controls` is True."""
     found = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", headers.get("content-type", ""), re.IGNORECASE)
     charset = found[1].lower() if found and _CHARSETS.fullmatch(found[1]) else "utf-8"
     try:

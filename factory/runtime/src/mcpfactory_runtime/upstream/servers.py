@@ -20,7 +20,7 @@ from mcpfactory_runtime.urls import DEFAULT_PORTS, MAX_REDIRECTS, Redirect, host
 
 
 class Addresses:
-    """Addresses of the servers of one API. `base_url` is the base URL of the root server in the document."""
+    """Addresses of the servers of one API."""
 
     def __init__(self, settings: Settings, base_url: str, servers: Iterable[ServerAddress] = ()) -> None:
         self._settings = settings
@@ -67,7 +67,7 @@ class Addresses:
         return self._settings.set_by("BASE_URL") if moved else ""
 
     def variable_for_host(self, host: str, port: int) -> str:
-        """Return the variable for the address of the server at a host and port. The default is the root's variable."""
+        """Return the variable for the address of the server at a host and port."""
         place = host_port(host, port)
         return self.variable(next((name for name in self._servers if host_port_of(self.of(name)) == place), ""))
 
@@ -134,7 +134,7 @@ _OPERATOR: Final = "hint: the person who runs this server"
 
 
 def redirect_message(redirect: Redirect | None, operation: Operation, url: str, variable: str) -> str:
-    """Return the part of an error message after the status. `variable` is for the hint."""
+    """Return the part of an error message after the status."""
     if redirect is None or redirect.refusal == "target":
         return "a redirect without a valid target.\nhint: use another tool, or ask the API's provider."
     where, sets = _where(redirect, url), f"{_OPERATOR} sets {variable}"

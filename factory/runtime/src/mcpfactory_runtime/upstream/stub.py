@@ -355,7 +355,7 @@ class StubUpstream:
     async def _one_request(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Read one request and answer it. Return False if the connection must end."""
+        """Read and answer one request, and return False if the connection must end."""
         head: h11.Request | None = None
         body = bytearray()
         while True:

@@ -114,7 +114,7 @@ def has_environment_grant(scheme: SecurityScheme, environ: Mapping[str, str]) ->
 
 
 class TokenManager:
-    """The tokens of one oauth2 scheme with flows. `current_url` returns the effective base URL for relative URLs."""
+    """The tokens of one oauth2 scheme with flows."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class TokenManager:
             await self._write(store, self._to_grant(tokens, scopes, client_id))
 
     async def delete_login(self) -> bool:
-        """Remove the login. Return False if there was no login."""
+        """Remove the login, or return False if there was no login."""
         self._grant = None
         store = open_store(self._environ)
         async with locked(store, self._key):

@@ -18,7 +18,7 @@ _LEAST: Final = 24  # minimum characters of a shortened member; a shorter member
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Record of a truncation. Of `total` items, members or characters at `place`, `kept` remain."""
+    """Truncation at `place`, where `kept` of `total` items, members or characters remain."""
 
     place: str
     kept: int
@@ -107,7 +107,7 @@ _LONGEST: Final = 1_000  # maximum characters of an expression
 
 
 def check_jmespath(expression: Any) -> None:
-    """Check an expression before a request is sent. An invalid expression raises ToolError."""
+    """Raise ToolError if a JMESPath expression is invalid."""
     _compiled(expression)
 
 

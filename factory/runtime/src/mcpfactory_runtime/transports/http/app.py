@@ -163,7 +163,7 @@ class HttpApp:
         return OAuthProxyEndpoints(proxy)
 
     def _create_routes(self) -> RouteTable | None:
-        """Return the server's custom routes. A server without custom routes does not load Starlette."""
+        """Return the server's custom routes."""
         routes = self._server.routes
         if not routes:
             return None

@@ -189,8 +189,7 @@ async def send_events(
     """Send a stream's events until the stream ends or the client disconnects. A disconnect does not end the stream.
 
     The client has the messages up to the number `after`, or up to the newest message if `after` is None. `resumed` is
-    True if the client resumes the stream. `earlier` are events that the stream has dropped. `first` is sent before the
-    events.
+    True if the client resumes the stream. `earlier` are events that the stream has dropped.
     """
     # Read the position before the head is sent. Otherwise, the client could miss a message.
     position = stream.count if after is None else after

@@ -266,7 +266,7 @@ class AccessGate:
 
 
 def create_gate(auth: Authorization | None, server: ServerInterface, endpoint: str) -> AccessGate | AnonymousAccessGate:
-    """Return the gate of an HTTP application. Raises RuntimeError if a library is missing."""
+    """Return the gate of an HTTP application."""
     if auth is None:
         return AnonymousAccessGate(server)
     needed = () if auth.verify is not None else ("jwt", "cryptography")

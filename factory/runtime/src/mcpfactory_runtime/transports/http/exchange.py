@@ -124,7 +124,7 @@ class Exchange:
     # -- the channel ---------------------------------------------------------------------------------------------
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification. The first notification turns the response into an event stream."""
+        """Send a notification, which turns the response into an event stream."""
         message = jsonrpc.notification_message(self._call.peer.revision.wire(method), params)
         self._begin_stream().push(jsonrpc.encode(message), droppable=method in DROPPABLE)
 

@@ -30,8 +30,7 @@ _HEAD: Final[Headers] = [(b"cache-control", b"no-store")]
 class HealthEndpoints:
     """The probes and metrics of one HTTP application. The probes do not wait for the server's lifespan.
 
-    Only callers that `gate` authorizes receive the names of checks. `draining` is True during the shutdown of the
-    application.
+    Only callers that `gate` authorizes receive the names of checks.
     """
 
     def __init__(self, server: ServerInterface, life: LifespanTask, gate: AccessGate | AnonymousAccessGate) -> None:

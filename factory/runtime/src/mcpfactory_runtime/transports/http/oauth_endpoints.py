@@ -20,7 +20,7 @@ _MOST_FIELDS: Final = 50
 
 
 class OAuthProxyEndpoints:
-    """Endpoints that an OAuth proxy serves next to the MCP endpoint. `paths` have no trailing slash."""
+    """Endpoints that an OAuth proxy serves next to the MCP endpoint."""
 
     def __init__(self, proxy: OAuthProxy) -> None:
         self._proxy = proxy

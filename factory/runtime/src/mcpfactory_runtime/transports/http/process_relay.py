@@ -153,7 +153,7 @@ class ProcessRelay:
         return owner
 
     async def _forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
-        """Forward a request. Return False if `owner` died before it acknowledged the request."""
+        """Forward a request, or return False if `owner` died before it acknowledged the request."""
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
         leaving = asyncio.ensure_future(wait_for_disconnect(receive))
@@ -230,7 +230,7 @@ class ProcessRelay:
         await self._store.send(process, head + b"\n" + data, seconds=_KEPT)
 
     async def _send_with_retries(self, process: str, kind: str, name: str, more: Json | None = None) -> None:
-        """Send a message for which the other process waits. Retry after errors of the store."""
+        """Send a message for which the other process waits."""
         while True:
             with suppress(StoreError):
                 return await self._send_message(process, kind, name, more)
@@ -250,7 +250,7 @@ class ProcessRelay:
                 await asyncio.sleep(_RETRY_DELAY)
 
     def _receive(self, message: bytes) -> None:
-        """Handle a message. An invalid message, for example from another version, is logged and skipped."""
+        """Handle a message, or log an invalid message, for example from another version."""
         head, _, data = message.partition(b"\n")
         try:
             self._dispatch(jsonrpc.decode(head), data)

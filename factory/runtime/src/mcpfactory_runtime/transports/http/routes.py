@@ -28,7 +28,7 @@ _INTERNAL_ERROR: Final = "Internal error. hint: see the log of the server\n"
 
 
 class RouteTable:
-    """The routes of one HTTP application, in order of precedence. A body has at most `limit` bytes."""
+    """The routes of one HTTP application, in order of precedence."""
 
     def __init__(self, routes: Iterable[HttpRoute], gate: AccessGate | AnonymousAccessGate, limit: int) -> None:
         self._gate = gate
@@ -38,7 +38,7 @@ class RouteTable:
         ]
 
     def methods(self, scope: Scope) -> list[str]:
-        """Return the methods that the path of a request supports. If no route has the path, the list is empty."""
+        """Return the methods that the path of a request supports."""
         found = {
             method
             for route, _ in self._routes
@@ -48,7 +48,7 @@ class RouteTable:
         return sorted(found)
 
     async def serve(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> bool:
-        """Serve a request. Return False, without a response, if no route matches the path."""
+        """Serve a request, or return False if no route matches the path."""
         for route, public in self._routes:
             match, child = route.matches(scope)
             if match is Match.FULL:
@@ -76,7 +76,7 @@ class RouteTable:
 
 
 def _endpoint(handler: Callable[..., Any]) -> Callable[[Request], Any]:
-    """Wrap a handler for Starlette. Coroutines run on the event loop, and other functions in a worker thread."""
+    """Wrap a handler for Starlette, so that functions other than coroutines run in a worker thread."""
 
     async def endpoint(request: Request) -> Response:
         try:

@@ -137,7 +137,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         return 0 if in_body else len(held.partition(b"\n")[0]), len(held)
 
     def _refuse_head(self) -> bool:
-        """Refuse an incomplete request if the URL or headers are too large. Return True after a refusal."""
+        """Refuse an incomplete request with a too large URL or headers, and then return True."""
         refused = None if self._surplus else check_header_size(*self._measure_incomplete())
         if refused is None:
             return False
@@ -309,7 +309,7 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM, and then wait at most `DRAIN` seconds for requests in flight.
 
-    `lifeline` is a file descriptor, whose end of file acts like SIGTERM. `announce` is called when the server is ready.
+    `lifeline` is a file descriptor, whose end of file acts like SIGTERM.
     """
     _WebServer(make_uvicorn_config(app), app, lifeline, announce).run(sockets=[listener])
 
@@ -417,9 +417,7 @@ def _run_workers(
 ) -> None:
     """Serve with one worker process per listening socket, until SIGINT or SIGTERM.
 
-    `make_app` creates the application in each worker. `folder` is removed at the end. `announce` is called after the
-    signal handlers are installed. Workers end with SystemExit. If workers cannot start or die repeatedly, the parent
-    exits with status 1.
+    Workers end with SystemExit. If workers cannot start or die repeatedly, the parent exits with status 1.
     """
     parent = _WorkerSupervisor(name, make_app, listeners)
     try:
@@ -448,7 +446,7 @@ class _WorkerSupervisor:
         return os.getpid() == self._pid
 
     def run(self, announce: Callable[[], None]) -> bool:
-        """Supervise workers until all have ended after a signal or a failure. Return True after a failure."""
+        """Supervise workers until all have ended, and return True after a failure."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGALRM, self._kill)

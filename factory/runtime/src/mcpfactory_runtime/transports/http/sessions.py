@@ -208,7 +208,7 @@ class HttpSession(Session):
         }
 
     async def restore_session(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
-        """Take over a session of another process. Requests without a response from that process get an error."""
+        """Take over a session of another process, and send errors for the unanswered requests."""
         assert self._journal is not None
         revision = LEGACY[state["revision"]]
         self.connection.peer = Peer(revision, state["info"], state["capabilities"], state["log_level"])
@@ -291,7 +291,7 @@ class SseSession(Session):
         self.handle(event)
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification. An optional notification is dropped if the client does not read."""
+        """Send a notification, or drop an optional notification if the client does not read."""
         data = jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params))
         self.stream.push(data, droppable=method in DROPPABLE)
 
@@ -328,7 +328,7 @@ class SseEndpoints:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Serve a request to one of the `paths`. `body` is the decoded body of a POST, or the error from decoding."""
+        """Serve a request to one of the `paths`."""
         allowed = "GET" if path == self._stream_path else "POST"
         if scope["method"] != allowed:
             # Newer clients first send a POST to this URL. After status 405, they send a GET.

@@ -38,12 +38,10 @@ class EventStreamAnswer:
     Only one task at a time may wait in `ready`. Event IDs are `<name>-<number>`, and a stream without a name has no
     event IDs. A `primed` stream begins with an event that has an ID but no data, so that a client can resume before the
     first message. An `awaited` stream keeps unsent messages, because a response will follow at once. `recorder` records
-    the events of a named stream after the stream gets a follower. `requests` are the IDs of the requests that the
-    stream will answer.
+    the events of a named stream after the stream gets a follower.
 
-    `closed` is True after the last message was pushed. If `detached` is True, the response must end although the stream
-    continues, and the client fetches the rest later. `overrun` is called if the response must end because the client
-    does not read.
+    If `detached` is True, the response must end although the stream continues, and the client fetches the rest later.
+    `overrun` is called if the response must end because the client does not read.
     """
 
     __slots__ = (
@@ -110,7 +108,7 @@ class EventStreamAnswer:
         return self._events[0][1] if alone else None
 
     def restore(self, events: Iterable[tuple[int, bytes]]) -> None:
-        """Add events that another process sent. New events continue the numbers."""
+        """Add events that another process sent, so that new events continue the numbers."""
         self._recorded = True
         self._unsent = None
         for number, data in events:
@@ -122,7 +120,7 @@ class EventStreamAnswer:
         return after >= self._count or (bool(self._events) and self._events[0][0] <= after + 1)
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
-        """Add a message. A `droppable` message is dropped if the client does not read."""
+        """Add a message, or drop a `droppable` message if the client does not read."""
         if self._unsent is not None:
             if droppable and self._unsent > DROP_AT:
                 return
@@ -138,7 +136,7 @@ class EventStreamAnswer:
         self._wake()
 
     def finish(self, data: bytes | None = None, *, recorded: bool = True) -> None:
-        """End the stream, after the last message `data`. If `recorded` is True, also record the end."""
+        """End the stream, after the last message `data`."""
         if self.closed:
             return
         if data is not None:
@@ -247,7 +245,7 @@ class EventStreamAnswer:
             self.overrun()
 
     def _record(self) -> None:
-        """Start to record the stream with its stored messages. A repeated call has no effect."""
+        """Start to record the stream with its stored messages."""
         if self._recorded or self._recorder is None:
             return
         assert self.name is not None
