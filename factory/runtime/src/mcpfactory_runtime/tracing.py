@@ -1,4 +1,4 @@
-"""Tracing of API calls. The tracing library is loaded only if tracing is on."""
+"""Tracing of API calls, which loads the tracing library only if tracing is on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 
 class TracedCall(Protocol):
-    """One request to an API. `headers` propagate the trace to the API."""
+    """One request to an API, with `headers` that propagate the trace."""
 
     headers: Mapping[str, str]
 

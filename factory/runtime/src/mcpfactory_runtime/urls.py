@@ -127,7 +127,7 @@ _REASONS: Final[dict[Refusal, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Target of a redirect, and the next request. `refusal` is empty if the redirect is followed."""
+    """Target of a redirect, and the next request, or the reason in `refusal` why it is not followed."""
 
     url: str
     method: str

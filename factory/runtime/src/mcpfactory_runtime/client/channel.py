@@ -17,13 +17,13 @@ class Receiver(Protocol):
     """Receiver of a channel's messages."""
 
     def received(self, message: Any, http: Json | None = None) -> None:
-        """Handle a received JSON value. Text that is not JSON arrives as a string."""
+        """Handle a received JSON value, or text that is not JSON as a string."""
 
     def failed(self, request_id: Any, error: Exception) -> None:
         """Handle the failure of one request, which will get no response."""
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """Stop the timeout of a request while the user logs in. If `delayed` is False, restart the timeout."""
+        """Stop the timeout of a request while the user logs in, or restart it if `delayed` is False."""
 
     def lost(self, error: Exception) -> None:
         """Handle the end of the connection."""
@@ -104,4 +104,4 @@ class ResultError(Exception):
 
 
 class SessionEndedError(McpError):
-    """The server does not know the session (HTTP status 404). A new client can safely retry the request."""
+    """The server does not know the session (HTTP status 404), so a new client can safely retry the request."""

@@ -239,7 +239,7 @@ class Client:
         return True
 
     async def _initialize_or_discover(self) -> None:
-        """Send `initialize`. After a refusal, retry `server/discover`, because the first attempt may have timed out."""
+        """Send `initialize`, and after a refusal again `server/discover`, whose first attempt may have timed out."""
         try:
             await self._initialize_anywhere(LATEST_LEGACY.name)
         except McpError as refusal:
@@ -257,7 +257,7 @@ class Client:
             self._use_revision(max(supported), MODERN[max(supported)])
 
     async def _initialize_anywhere(self, version: str) -> None:
-        """Send `initialize`. If the URL does not support Streamable HTTP, use HTTP+SSE, the oldest HTTP transport."""
+        """Send `initialize`, with HTTP+SSE if the URL does not support Streamable HTTP."""
         try:
             await self._initialize(version)
         except HttpError as error:

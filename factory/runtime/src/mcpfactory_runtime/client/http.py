@@ -108,7 +108,7 @@ class _Http(ClientChannel):
         content: bytes | None = None,
         request_id: Any = None,
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with our token. If the server refuses the token, get a new token and retry."""
+        """Send a request with our token, and retry with a new token if the server refuses the token."""
         logins = 0
         while True:
             token = self.oauth.token(self.url) if self.oauth else ""
@@ -169,7 +169,7 @@ class _Http(ClientChannel):
             raise self._unreachable(error, request.url) from None
 
     async def _fetch_at(self, place: str, request: Fetch) -> HttpAnswer:
-        """Send a request to an IP address. `Host` and TLS use the host name of the request's URL."""
+        """Send a request to an IP address, with the host name of the request's URL in `Host` and TLS."""
         parts = urlsplit(request.url)
         too_large = OAuthError("bad_response", f"{request.url} returned more than {FETCH_SIZE} bytes")
         async with self._http.stream(
@@ -314,7 +314,7 @@ class HttpChannel(_Http):
         self._to.failed(request_id, ConnectionLostError("the server's stream ended without a response"))
 
     async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
-        """Pass the messages of a response to the receiver. Return the last event with an ID."""
+        """Pass the messages of a response to the receiver, and return the last event with an ID."""
         note = _note(response)
         if response.headers.get("content-type", "").startswith("text/event-stream"):
             last: SseEvent | None = None
@@ -402,7 +402,7 @@ class SseChannel(_Http):
             raise ProtocolError(f"{self.url} returned no endpoint") from None
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message. The response arrives on the stream."""
+        """POST a message, whose response arrives on the stream."""
         await self.send_raw(encode(message))
 
     async def send_raw(self, data: bytes) -> None:
@@ -471,7 +471,7 @@ def _ended_session(content: bytes) -> SessionEndedError | None:
 
 
 async def _read(response: httpx.Response, limit: int = DEFAULT_MAX_SIZE, too_large: Exception | None = None) -> bytes:
-    """Return the body. A larger body than `limit` bytes raises `too_large`, or an httpx.DecodingError."""
+    """Return the body of at most `limit` bytes, or raise `too_large` or an httpx.DecodingError."""
     content = bytearray()
     async for data in aiter_decoded(response):
         content += data

@@ -38,7 +38,7 @@ def mcp_request_headers(
 
 
 def encode_value(value: Any) -> str:
-    """Return a string, integer or boolean as a header value. Text that is not plain ASCII is encoded in base64."""
+    """Return a string, integer or boolean as a header value, in base64 if it is not plain ASCII."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value)

@@ -67,7 +67,7 @@ _CHANGED: Final = {
 
 
 class ResultCache:
-    """Cache of results for one client. Use a cache only in the event loop."""
+    """Cache of results for one client, for use in the event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

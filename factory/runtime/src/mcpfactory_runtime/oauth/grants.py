@@ -76,7 +76,7 @@ def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: I
 
 
 def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Tokens]:
-    """Return new tokens. If the response has no refresh token, keep the old refresh token."""
+    """Return new tokens, with the old refresh token if the response has no refresh token."""
     tokens = yield from _token(context, {"grant_type": "refresh_token", "refresh_token": refresh_token})
     return replace(tokens, refresh_token=tokens.refresh_token or refresh_token)
 
@@ -194,7 +194,7 @@ class PrivateKey:
     key_id: str = ""
 
     def proof(self, client_id: str, audience: str, now: float) -> dict[str, str]:
-        """Return the form fields that replace a secret in a token request. Raises OAuthError."""
+        """Return the form fields that replace a secret in a token request, or raise OAuthError."""
         try:
             import jwt  # noqa: PLC0415 - an optional library
         except ImportError:
@@ -215,7 +215,7 @@ class PrivateKey:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload:
-    """A program that has a JWT from the platform where it runs. `token` returns the JWT for an issuer."""
+    """A program that has a JWT from the platform where it runs, which `token` returns for an issuer."""
 
     token: Callable[[str], str]
 
@@ -269,7 +269,7 @@ _SIGNED: Final = "private_key_jwt"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Registration:
-    """Registration of a client at an authorization server. `method` is the client's authentication method."""
+    """Registration of a client at an authorization server."""
 
     client_id: str
     client_secret: str = ""

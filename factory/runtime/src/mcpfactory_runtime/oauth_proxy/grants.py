@@ -101,7 +101,7 @@ class GrantStore:
         self._store = store
 
     async def begin_login(self, login: Json) -> str:
-        """Store a login. Return the `state` parameter, which identifies the provider's later redirect."""
+        """Store a login, and return the `state` parameter, which identifies the provider's later redirect."""
         state = secrets.token_urlsafe(32)
         await self._put(f"oauth/login/{digest(state)}", login, LOGIN_SECONDS)
         return state
@@ -123,7 +123,7 @@ class GrantStore:
         return code
 
     async def redeem_code(self, code: str) -> Json | None:
-        """Return the data of an unused code. If a code is used twice, the grant ends (RFC 6749 §4.1.2)."""
+        """Return the data of an unused code, or end the grant of a used code (RFC 6749 §4.1.2)."""
         space = f"oauth/code/{digest(code)}"
         kept = await self._store.get(space, _KEY)
         waiting = _load(kept)

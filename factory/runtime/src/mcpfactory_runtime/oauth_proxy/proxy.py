@@ -238,7 +238,7 @@ class OAuthProxy:
         )
 
     async def _register(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Register a client (RFC 7591). The client ID is the signed registration, so the server stores nothing."""
+        """Register a client (RFC 7591), whose ID is the signed registration, so that the server stores nothing."""
         name, uris = read_client_registration(request.body)
         now = int(self._clock())
         client_id = self._keys.sign("client", {"name": name, "redirect_uris": uris, "iat": now})
@@ -425,7 +425,7 @@ class OAuthProxy:
         return self._tokens(grant_id, after, client)
 
     async def _refresh(self, asked: Mapping[str, str], client: str) -> OAuthEndpointResponse:
-        """Return new tokens. A second use of a refresh token indicates theft and ends the grant (RFC 9700 §4.14.2)."""
+        """Return new tokens, or end the grant if the refresh token was used before (theft, RFC 9700 §4.14.2)."""
         shown = self._keys.read("refresh", asked.get("refresh_token", ""), self._clock())
         refusal = OAuthRequestError(
             "invalid_grant", "The refresh token was used, is too old, or belongs to another client"

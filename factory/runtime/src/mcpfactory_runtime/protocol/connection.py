@@ -195,7 +195,7 @@ class Notification(NamedTuple):
 
 
 class Response(NamedTuple):
-    """The peer's response to one of our requests. Either `error` or `result` is set."""
+    """The peer's response to one of our requests, with either `error` or `result`."""
 
     id: RequestId
     result: Any
@@ -210,7 +210,7 @@ class ErrorReply(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Messages of one JSON array. The responses are also sent as one array (basic/index, Batching)."""
+    """Messages of one JSON array, whose responses are also sent as one array (basic/index, Batching)."""
 
     events: list[Event]
 
@@ -235,7 +235,7 @@ class Connection:
     # -- received messages ---------------------------------------------------------------------------------------
 
     def receive(self, message: Any) -> Event:
-        """Return the event for a decoded message. An error is an `ErrorReply`, never an exception."""
+        """Return the event for a decoded message, which is an `ErrorReply` after an error."""
         if type(message) is list:
             return self._receive_batch(message)
         try:

@@ -42,7 +42,7 @@ class BodyDecoder:
         self._head: bytes | None = b"" if self._coding == "deflate" else None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded body in pieces. The pieces of a compressed body have at most 256 KiB."""
+        """Yield the decoded body in pieces, of at most 256 KiB if the body is compressed."""
         if self._inflate is None:
             yield data
             return

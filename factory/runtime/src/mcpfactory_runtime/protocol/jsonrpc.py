@@ -257,5 +257,5 @@ def sse_retry(milliseconds: int) -> bytes:
 
 
 def sse_comment(text: str = "") -> bytes:
-    """Return a comment, which clients ignore. Comments prevent proxies from closing an idle stream."""
+    """Return a comment, which clients ignore, but which prevents proxies from closing an idle stream."""
     return f": {text}\n\n".encode()

@@ -65,7 +65,7 @@ _DIGEST: Final = 6  # characters of the digest in a shortened name
 
 
 def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
-    """Adapt a Tool object to the limits of a client. An output schema that exceeds the limits is omitted."""
+    """Adapt a Tool object to the limits of a client, and omit an output schema that exceeds the limits."""
     schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
     if notes:
@@ -175,7 +175,7 @@ def _without_combinators(schema: Json, notes: list[str]) -> Json:
 
 
 def _intersection(one: Any, other: Any) -> Any:
-    """Return a schema that permits all values that satisfy both schemas. Keep the bounds of the first schema."""
+    """Return a schema that permits all values that satisfy both schemas, with the bounds of the first schema."""
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return other if one is True else one
     done = intersect_schemas(one, other, _intersection)

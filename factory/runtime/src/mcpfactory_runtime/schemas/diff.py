@@ -154,7 +154,7 @@ def _bound(value: Any, sign: int) -> float:
 
 
 def _only(old: Json, new: Json, path: str) -> Iterator[_Found]:
-    """Yield the changes of keywords that can only be compared as a whole. A new keyword narrows the schema."""
+    """Yield the changes of keywords that can only be compared as a whole."""
     for keyword in _ONLY:
         before, after = old.get(keyword) or None, new.get(keyword) or None
         if before != after:

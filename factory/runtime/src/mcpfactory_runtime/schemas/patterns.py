@@ -44,7 +44,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def is_enforced(pattern: str) -> bool:
-    """Return True if servers enforce this pattern. Servers skip patterns with lookaround."""
+    """Return True if servers enforce this pattern, which must not contain lookaround."""
     return pattern_validator(pattern) is not None
 
 

@@ -79,7 +79,7 @@ def sample(
 
 
 def author_values(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the author's values in a schema. The values of the most restrictive keyword come first."""
+    """Yield the author's values in a schema, those of the most restrictive keyword first."""
     for keyword in ("const", "enum", "examples", "example", "default"):
         value = schema.get(keyword)
         if keyword in {"enum", "examples"}:
@@ -303,7 +303,7 @@ _MAKERS: Final[Mapping[str, Callable[[_Sampler, Mapping[str, Any], float], Any]]
 
 
 def _part_depth(depth: float) -> float:
-    """Return the depth of a part of a composed schema. At deep levels, a part adds less than a level."""
+    """Return the depth of a part of a composed schema, which adds less than a level at deep levels."""
     return depth + (1 if depth < _OPTIONAL_DEPTH else 0.25)
 
 

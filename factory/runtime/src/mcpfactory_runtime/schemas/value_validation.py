@@ -145,7 +145,7 @@ def _name(place: Place) -> str:
 
 
 def _flatten(found: Iterable[_FoundProblem]) -> list[_FoundProblem]:
-    """Remove the labels of union branches. Keep the errors of the closest branch, or a summary of all branches."""
+    """Return the errors of the closest union branch, or a summary of all branches, without labels."""
     plain: list[_FoundProblem] = []
     unions: dict[Place, dict[str, list[_FoundProblem]]] = {}
     for one in found:
@@ -179,7 +179,7 @@ def _closest(branches: list[list[_FoundProblem]]) -> list[_FoundProblem]:
 
 
 def _distance(branch: list[_FoundProblem]) -> int:
-    """Return the distance of a value from a branch. A wrong type weighs more than a wrong enumeration value."""
+    """Return the distance of a value from a branch, where a wrong type weighs more than a wrong enumeration value."""
     total = 0
     for one in branch:
         if not one.place and one.code in _KIND_ERRORS:
@@ -338,7 +338,7 @@ def _is_multiple(value: float, of: float) -> bool:
 
 
 def has_json_type(value: Any, kinds: Iterable[Any]) -> bool:
-    """Return True if a value has one of the given JSON Schema types. An unknown type matches every value."""
+    """Return True if a value has one of the given JSON Schema types, or if one of the types is unknown."""
     return any(kind not in TYPES or TYPES[kind](value) for kind in kinds if isinstance(kind, str))
 
 

@@ -22,7 +22,7 @@ APPLICATORS: Final[dict[str, Literal["one", "list", "map"]]] = {
 """Keywords that contain a schema, a list of schemas, or schemas by name."""
 COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
 IN_PLACE: Final = frozenset({"$ref", *COMBINATORS, "not", "if", "then", "else", "dependentSchemas"})
-"""Keywords that apply a schema to the same value. A reference cycle through only these keywords never ends."""
+"""Keywords that apply a schema to the same value, so that a reference cycle through only these never ends."""
 DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
 """Keywords that contain data, not schemas."""
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})

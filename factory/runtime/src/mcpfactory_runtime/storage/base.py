@@ -51,7 +51,7 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def scan(self, space: str, prefix: str = "", after: str = "", limit: int = 0) -> list[tuple[str, bytes]]:
-        """Return the entries after the key `after` in the order of their keys. A `limit` of 0 means no limit."""
+        """Return at most `limit` entries after the key `after` in the order of their keys, or all if `limit` is 0."""
 
     @abstractmethod
     async def write(

@@ -90,7 +90,7 @@ class RedisStore(SharedStore):
         await self._run("send", [self._mailbox(mailbox)], [max(int(seconds * 1000), 1), data])
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take the messages of a mailbox. A waiting call occupies a connection."""
+        """Take the messages of a mailbox, and occupy a connection while waiting."""
         client, name = self._connected(), self._mailbox(mailbox)
         first = await self._do(client.blpop([name], timeout=max(wait, 0.01)))
         if first is None:

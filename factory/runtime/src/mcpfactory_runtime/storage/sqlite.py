@@ -1,4 +1,4 @@
-"""Store in an SQLite file, for processes on one machine. Each store runs SQLite in its own thread."""
+"""Store in an SQLite file, for processes on one machine, with its own thread for SQLite."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class SqliteStore(SharedStore):
         await self._do(work)
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take the messages of a mailbox. SQLite has no notifications, so an empty mailbox is polled."""
+        """Take the messages of a mailbox, with polling, because SQLite has no notifications."""
         deadline = time.monotonic() + wait
         while True:
             found = await self._do(lambda database: self._take(database, mailbox))

@@ -223,7 +223,7 @@ class TaskStore:
             await self._processes.leave()
 
     async def _read(self, task_id: str) -> tuple[Task, bytes] | None:
-        """Return a task and its stored bytes. If the task's process has died, mark the task as failed."""
+        """Return a task and its stored bytes, and mark the task as failed if its process has died."""
         while True:
             data = await self._store.get(_space(task_id), _TASK)
             if data is None:

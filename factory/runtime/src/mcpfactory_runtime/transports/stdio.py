@@ -64,7 +64,7 @@ async def serve_stdio(server: ServerInterface) -> None:
 
 
 def _exit_if_handlers_run() -> None:
-    """Exit if `def` handlers still run. The interpreter would wait for their threads, which cannot be stopped."""
+    """Exit if `def` handlers still run, because the interpreter would wait for their threads."""
     if has_running_calls():
         with suppress(OSError, ValueError):
             sys.stderr.flush()
@@ -72,7 +72,7 @@ def _exit_if_handlers_run() -> None:
 
 
 def _claim_descriptors() -> tuple[int, int]:
-    """Return private copies of descriptors 0 and 1. Replace descriptor 0 by null input, and descriptor 1 by stderr."""
+    """Replace descriptor 0 by null input and descriptor 1 by stderr, and return private copies of both."""
     incoming, outgoing = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -163,7 +163,7 @@ class _StdinReader(asyncio.Protocol):
 
 
 class _Source:
-    """Input of the event loop. Reading is paused while at least one component requests a pause."""
+    """Input of the event loop, which is paused while at least one component requests a pause."""
 
     def __init__(self, transport: asyncio.ReadTransport) -> None:
         self._transport = transport
@@ -235,7 +235,7 @@ class _StdoutWriter:
 
 
 class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
-    """Writer for pipes and sockets. A write does not block, and the unread output is bounded."""
+    """Non-blocking writer for pipes and sockets, with bounded unread output."""
 
     def __init__(self, descriptor: int, ended: asyncio.Event) -> None:
         super().__init__(descriptor)
@@ -290,7 +290,7 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             self._held.append(data)
 
     def write_held(self) -> bool:
-        """Write the queued output from any thread. Return False if the event loop must write, for a slow client."""
+        """Write the queued output from any thread, or return False if the event loop must write, for a slow client."""
         with self._lock:
             if self._transport is None:
                 self._held = []

@@ -222,7 +222,7 @@ _NOT_INSTALLED: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServiceAccount:
-    """Service account with its private key. `token_url` is "" if the key file has no token URL."""
+    """Service account with its private key."""
 
     email: str
     key: str

@@ -206,7 +206,7 @@ class Upstream:
         url: str,
         redirect: Redirect | None,
     ) -> ToolResult:
-        """Return the result for the model. The server's credentials are redacted, because some APIs repeat them."""
+        """Return the result for the model, without the server's credentials, which some APIs repeat."""
         redaction = Redaction(secrets)
         try:
             result = to_tool_result(
@@ -228,7 +228,7 @@ class Upstream:
         return redaction.result(result)
 
     async def aclose(self) -> None:
-        """Close the connections. A closed client can be used again."""
+        """Close the connections, after which the client can be used again."""
         clients, self._clients = self._clients, {}
         if self._loop is asyncio.get_running_loop():
             for client in clients.values():
@@ -256,7 +256,7 @@ class Upstream:
         )
 
     def _open(self, certificate: Certificate) -> httpx.AsyncClient:
-        """Return the HTTP client for a certificate. Connections cannot be used from another event loop."""
+        """Return the HTTP client of this event loop for a certificate."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
@@ -310,7 +310,7 @@ class Upstream:
     async def _send_following_redirects(
         self, request: UpstreamRequest, certificate: Certificate, deadline: float
     ) -> tuple[_HttpAnswer, UpstreamRequest, Redirect | None]:
-        """Send a request and follow redirects. Return the last answer, its request, and a refused redirect, if any."""
+        """Send a request and follow redirects, and return the last answer, its request, and any refused redirect."""
         redirects = RedirectTracker()
         while True:
             answer = await self._with_retries(request, certificate, deadline)
@@ -341,7 +341,7 @@ class Upstream:
     async def _exchange(
         self, request: UpstreamRequest, certificate: Certificate, limit: int, attempt: int = 0
     ) -> _HttpAnswer:
-        """Send one request. The content of the response is cut at `limit` bytes."""
+        """Send one request, and cut the content of the response at `limit` bytes."""
         client = self._open(certificate if request.url.startswith("https:") else None)
         headers = request.headers
         if request.keys is not None:
@@ -420,7 +420,7 @@ def _store_file(folder: Path, content: bytes, kind: str) -> str:
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body of a response. The first `aclose` returns the connection to the pool."""
+    """The body of a response, whose first `aclose` returns the connection to the pool."""
 
     def __init__(self, stream: Any, release: Callable[[], Awaitable[None]]) -> None:
         self._stream = stream

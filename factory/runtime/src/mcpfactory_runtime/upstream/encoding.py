@@ -81,7 +81,7 @@ def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
 
 
 def delimited(value: Any, delimiter: str, encoded: Callable[[str], str], *, pairs: bool) -> str:
-    """Join the items of an array or the members of an object. With `pairs`, a member is `name=value`."""
+    """Join the items of an array or the members of an object, which are `name=value` with `pairs`."""
     if isinstance(value, Mapping):
         joint = "=" if pairs else delimiter
         members = [(str(name), item) for name, item in value.items() if item is not None]
@@ -113,7 +113,7 @@ def _matrix(name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
 
 
 def _segments(_name: str, value: Any, _explode: bool, _encoded: _Encoder) -> str:
-    """Return the encoded text of several path segments. Refuse `.`, `..` and empty segments."""
+    """Return the encoded text of several path segments, but refuse `.`, `..` and empty segments."""
     parts = text_of(value).split("/")
     if wrong := [part for part in parts if part in {"", ".", ".."}]:
         raise ToolError(
@@ -147,7 +147,7 @@ def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: _Enco
 
 
 def _deep(name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
-    """Encode a value in style `deepObject`, as `name[a][b]=…`. The items of an array repeat the array's name."""
+    """Encode a value in style `deepObject` (`name[a][b]=…`), where array items repeat the array's name."""
     if isinstance(value, Mapping):
         return [pair for key, item in value.items() for pair in _deep(f"{name}[{key}]", item, explode, encoded)]
     if isinstance(value, list):

@@ -76,7 +76,7 @@ class UpstreamRequest:
         return f"UpstreamRequest({self.method} {self.url.partition('?')[0]}, headers {names or 'none'}, {size})"
 
     def redirected(self, redirect: Redirect) -> UpstreamRequest:
-        """Return the request for the target of a redirect. If the body is dropped, omit the `Content-` headers."""
+        """Return the request for the target of a redirect, without `Content-` headers if the body is dropped."""
         kept = (
             self.headers
             if redirect.keeps_body
@@ -152,7 +152,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _segment(template: str, values: Mapping[str, str]) -> str:
-    """Return a path segment. Refuse values that would split the segment on servers that decode before routing."""
+    """Return a path segment, but refuse values that servers with early decoding would split."""
     filled = _fill(template, values)
     if "{" in template:
         inside = re.split(r"[/\\]", unquote(filled))
@@ -170,7 +170,7 @@ def _style(parameter: Parameter) -> tuple[str, bool]:
 
 
 def _content_text(parameter: Parameter, value: Any) -> Any:
-    """Return a parameter's value. The value of a parameter with `content` is serialized to a string."""
+    """Return a parameter's value, serialized to a string if the parameter has `content`."""
     if not parameter.content_type:
         return value
     return compact_json(value) if is_json(parameter.content_type) else text_of(value)
@@ -306,7 +306,7 @@ def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, 
 
 
 def _merge(fields: list[Field], arguments: Mapping[str, Any]) -> Any:
-    """Return the value of the body. Start with the field for the whole body, and set each other field at its path."""
+    """Return the value of the body: the field for the whole body, with each other field at its path."""
     value: Any = None
     for one in sorted(fields, key=lambda one: len(one.path)):
         given = arguments[one.argument]

@@ -451,7 +451,7 @@ _MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # takes linear time, because each 
 
 
 def _title(html: str) -> str:
-    """Return the text of a page's first `title`. Unlike a regular expression, `find` takes linear time."""
+    """Return the text of a page's first `title` in linear time, unlike a regular expression."""
     lower = html.lower()
     start = lower.find(">", lower.find("<title")) if "<title" in lower else -1
     end = lower.find("</title", start) if start >= 0 else -1

@@ -46,7 +46,7 @@ def is_variable_set(variable: str, environ: Mapping[str, str]) -> bool:
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
-    """Return the value without surrounding whitespace, or "". A control character raises ToolError."""
+    """Return the value without surrounding whitespace, or "", or raise ToolError for a control character."""
     value = (read_secret_text(variable, environ) or "").strip()
     if any(ord(character) < 32 or ord(character) == 127 for character in value):
         raise ToolError(

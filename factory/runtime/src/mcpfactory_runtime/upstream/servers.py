@@ -124,7 +124,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _host(parts: SplitResult) -> tuple[str, int]:
-    """Return host and port. The default ports of http and https count as one port, because http redirects to https."""
+    """Return host and port, with one default port for http and https, because http redirects to https."""
     port = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
     return (parts.hostname or "").rstrip("."), 443 if port in DEFAULT_PORTS.values() else port
 
@@ -155,7 +155,7 @@ def redirect_message(redirect: Redirect | None, operation: Operation, url: str, 
 
 
 def _where(redirect: Redirect, url: str) -> str:
-    """Return the target's host, or the path on the same host. The query is omitted, because it may contain secrets."""
+    """Return the target's host, or the path on the same host, without the query, which may contain secrets."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if redirect.refusal == "downgrade":
         return f"to http://{redirect.host}"

@@ -130,7 +130,7 @@ def _body_faults(wanted: Mapping[str, Any], request: RecordedRequest) -> Iterato
 
 
 def _field_faults(what: str, wanted: Sequence[Any], given: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield missing and unexpected pairs. A wanted value `{"json": …}` is compared as JSON."""
+    """Yield missing and unexpected pairs, comparing a wanted value `{"json": …}` as JSON."""
     left = list(given)
     for name, value in wanted:
         match = next((pair for pair in left if pair[0] == name and _equal(pair[1], value)), None)
@@ -461,7 +461,7 @@ async def _run(cases: list[dict[str, Any]], port: int) -> None:
 
 
 def main() -> None:
-    """Serve a file of cases until interrupted. Print the URL as the only line on stdout."""
+    """Serve a file of cases until interrupted, and print the URL as the only line on stdout."""
     parser = argparse.ArgumentParser(description="Simulate an API from a file of cases.")
     parser.add_argument("cases", type=Path)
     parser.add_argument("--port", type=int, default=0, help="port to listen on [default: any free one]")

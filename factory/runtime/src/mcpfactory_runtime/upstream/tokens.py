@@ -189,7 +189,7 @@ class TokenManager:
         client_id: str,
         visit: Callable[[Visit], Awaitable[str]] | None = None,
     ) -> T:
-        """Execute a grant. The client's secret is sent in the header or in the form, as the server requires."""
+        """Execute a grant, with the client's secret in the header or in the form, as the server requires."""
         value = secret(self.scheme.variables[2], self._environ)
         methods = [self._auth_method] if self._auth_method else [one for one in _METHODS if one in server.auth_methods]
         if not value:

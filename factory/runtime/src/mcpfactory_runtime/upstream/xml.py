@@ -110,7 +110,7 @@ def _joined(parts: list[_Written]) -> _Written:
 
 
 def _attribute(name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
-    """Return an attribute. Without a prefix, an attribute has no namespace (Namespaces in XML §6.2)."""
+    """Return an attribute, which has no namespace without a prefix (Namespaces in XML §6.2)."""
     if value is None:
         return _Written({}, "")
     tag, declared = _qualified(name, xml, scope) if xml.prefix else (_named(name), {})

@@ -312,7 +312,7 @@ class HttpApp:
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
-        """Forward a request to the process with its session. Return None if that process answered the request."""
+        """Forward a request to the process with its session, and return None if that process answered the request."""
         session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive

@@ -46,13 +46,13 @@ class AsgiRequest:
 
     @property
     def address(self) -> str | None:
-        """Return the source address, or None if it is unknown. A reverse proxy hides the client's address."""
+        """Return the address of the client or of a reverse proxy, or None if it is unknown."""
         client = self._scope.get("client")
         return str(client[0]) if client else None
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return lower-case header name → value. Join repeated headers, so that all values are checked."""
+    """Return lower-case header name → value, with repeated headers joined, so that all values are checked."""
     headers: dict[str, str] = {}
     for name, value in raw:
         key, text = name.decode("latin-1"), value.decode("latin-1")

@@ -66,7 +66,7 @@ class FailureLimit:
         self._good: dict[bytes, None] = {}
 
     def attempt(self, address: str, token: bytes) -> float:
-        """Count an attempt. Return the seconds to wait before the token may be checked."""
+        """Count an attempt, and return the seconds to wait before the token may be checked."""
         if self._addresses is None or token in self._good:
             return 0.0
         bucket = self._addresses.of(address)

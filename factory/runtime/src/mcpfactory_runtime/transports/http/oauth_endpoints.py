@@ -68,7 +68,7 @@ def _json(data: bytes) -> Any:
 
 
 def _cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the cookies of a request. Of several equal names, keep the first (RFC 6265 §5.4)."""
+    """Return the cookies of a request, the first of several cookies with equal names (RFC 6265 §5.4)."""
     found: dict[str, str] = {}
     for header, value in headers:
         if header == b"cookie":

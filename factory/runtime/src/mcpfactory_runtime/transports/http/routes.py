@@ -1,4 +1,4 @@
-"""Custom routes of a server, served by Starlette after authorization. Responses hide the causes of failures."""
+"""Custom routes of a server, served by Starlette after authorization."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
 
 
 class _WebServer(uvicorn.Server):
-    """Server that drains after a signal, and exits with status 0. A second Ctrl-C ends the server at once."""
+    """Server that drains after a signal and exits with status 0, and ends at once after a second Ctrl-C."""
 
     def __init__(
         self, config: uvicorn.Config, app: HttpApp, lifeline: int | None, announce: Callable[[], None] | None = None

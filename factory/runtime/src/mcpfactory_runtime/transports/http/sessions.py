@@ -85,7 +85,7 @@ class HttpSession(Session):
             self._journal.touch(now)
 
     def post(self, message: Any, request: AsgiRequest) -> EventStreamAnswer | ErrorReply | None:
-        """Handle the body of a POST. Return the response's stream, an error for status 400, or None for status 202."""
+        """Handle the body of a POST, and return the response's stream, an error (status 400), or None (status 202)."""
         event = self.connection.receive(message)
         if type(event) is ErrorReply:
             return self._refused(message, event)
@@ -133,12 +133,12 @@ class HttpSession(Session):
         return StreamPosition(stream, number) if stream.has_after(number) else None
 
     def begin_shutdown(self) -> None:
-        """End the session's own stream. The streams of requests in flight may continue."""
+        """End the session's own stream, but not the streams of requests in flight."""
         self.refuse_requests()
         self.own.finish(recorded=False)  # another process may continue the session, so do not record the end
 
     def close_journal(self) -> None:
-        """Stop recording. The session stays in the store, because another process may continue the session."""
+        """Stop recording, but leave the session in the store, because another process may continue the session."""
         if self._journal is not None:
             self._journal.close()
 

@@ -24,7 +24,7 @@ KEPT_BYTES: Final = 1 << 20
 """Maximum bytes of messages that a stream keeps. The newest message is always kept."""
 
 END_AT: Final = 16 << 20
-"""Maximum number of unread bytes. Above this limit, the next message ends the response."""
+"""Number of unread bytes above which the next message ends the response."""
 
 KEEP_ALIVE: Final = 15.0
 """Seconds without a message after which a stream begins or sends a comment, because proxies close idle connections."""
@@ -148,7 +148,7 @@ class EventStreamAnswer:
         self._wake()
 
     def detach(self, retry: int | None) -> None:
-        """End the response, but not the stream. The client may reconnect after `retry` milliseconds."""
+        """End the response, but not the stream, to which the client may reconnect after `retry` milliseconds."""
         self.detached = True
         self._retry = retry
         self._wake()
