@@ -67,10 +67,7 @@ class KeyLookup:
 
 
 class KeyCache:
-    """The keys of one issuer. `document` is a fixed JWK Set, or None if the caller fetches keys.
-
-    Times are in seconds, and may come from any clock.
-    """
+    """The keys of one issuer. `document` is a fixed JWK Set, or None if the caller fetches keys."""
 
     def __init__(self, document: Json | None = None) -> None:
         self._keys: tuple[PublicKey, ...] = ()

@@ -83,10 +83,7 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
 def introspection(
     issuer: str, url: str, resource: str, *, client_id: str, client_secret: str, **options: Any
 ) -> Authorization:
-    """Return the access rules for an authorization server with token introspection (RFC 7662) at `url`.
-
-    `client_id` and `client_secret` identify this server at the authorization server.
-    """
+    """Return the access rules for an authorization server with token introspection (RFC 7662) at `url`."""
     headers = {**_basic(client_id, client_secret), "Content-Type": "application/x-www-form-urlencoded"}
 
     async def check(token: str) -> Claims | None:

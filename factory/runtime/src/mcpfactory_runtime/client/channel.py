@@ -82,10 +82,7 @@ class ConnectionLostError(Exception):
 
 
 class HttpError(Exception):
-    """An HTTP response without a JSON-RPC message.
-
-    `body` is the text of the response. In the error message, the explanation `why` precedes the body.
-    """
+    """An HTTP response without a JSON-RPC message. In the error message, the explanation `why` precedes the body."""
 
     def __init__(self, status: int, body: str, headers: dict[str, str] | None = None, why: str = "") -> None:
         self.status = status

@@ -78,8 +78,7 @@ class NotificationReceiver(Protocol):
 class ClientSession:
     """The client's side of a connection. `watchers` receive each notification.
 
-    `answer` returns the result for a request of the server, or raises McpError. `kept` is the maximum number of
-    messages in the transcript.
+    `answer` returns the result for a request of the server, or raises McpError.
     """
 
     def __init__(

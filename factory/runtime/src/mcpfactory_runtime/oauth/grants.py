@@ -44,8 +44,7 @@ class Tokens:
 class GrantContext:
     """Parties of a grant: the authorization server, our registration there, and the resource.
 
-    An empty `resource` is not sent. With `private_key_jwt`, `prove` maps an audience to the form fields that replace a
-    secret.
+    With `private_key_jwt`, `prove` maps an audience to the form fields that replace a secret.
     """
 
     server: AuthorizationServer
@@ -282,7 +281,7 @@ class OAuthClientSettings:
 
     `client_id` and `client_secret` are existing credentials at `issuer`. Without `issuer`, the secret is never sent. If
     a resource has several authorization servers, `issuer` is preferred. `document` is the https URL of our client ID
-    metadata document. `signs` is True if a private key replaces the secret.
+    metadata document.
     """
 
     name: str

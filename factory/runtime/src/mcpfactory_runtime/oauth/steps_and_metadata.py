@@ -262,7 +262,7 @@ class AuthorizationServer:
 
 
 def fetch_server_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
-    """Return the metadata at an `openIdConnectUrl` or an `oauth2MetadataUrl`. Raises OAuthError.
+    """Return the metadata at an `openIdConnectUrl` or an `oauth2MetadataUrl`.
 
     If `url` has no well-known path, OpenID's path is appended. The issuer must have the origin of `url`, so that a
     document cannot describe another host's issuer. `base_url` is the base URL of the API, and only an API on this

@@ -133,7 +133,7 @@ def google(
     check_url: str = "https://oauth2.googleapis.com/tokeninfo",
     userinfo_url: str = "https://openidconnect.googleapis.com/v1/userinfo",
 ) -> LoginProvider:
-    """Return the provider Google for an OAuth client of type web application. Request a refresh token.
+    """Return the provider Google for an OAuth client of type web application.
 
     A domain in `allow` is compared with the claim `hd`, because a consumer account can have an address in any domain.
     """

@@ -28,7 +28,7 @@ def consent_page(
     """Return the page on which a user allows or denies a client's access to the server.
 
     Only the client's redirect URI is verified, not the client's name. `page` is the URL of the client's metadata
-    document, or "". The form sends the signed `request` to the URL `action`.
+    document, or "".
     """
     parts = urlsplit(redirect_uri)
     target = (

@@ -221,7 +221,8 @@ Event = Call | Notification | Response | ErrorReply | Batch
 class Connection:
     """The server's side of a message stream.
 
-    `peer` is None before the handshake. `limit` is the maximum number of these requests, and is 0 during the shutdown.
+    `peer` is None before the handshake. `limit` is the maximum number of unanswered requests of the peer, and is 0
+    during the shutdown.
     """
 
     def __init__(self) -> None:

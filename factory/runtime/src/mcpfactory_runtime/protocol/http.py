@@ -205,8 +205,8 @@ Sessions = Callable[[str], Revision | None]
 def check_header_size(target: int, size: int, count: int = 0) -> Rejection | None:
     """Return a rejection if a request line and headers are too large.
 
-    `target` is the number of bytes of the URL. `size` is the number of bytes before the body. For an incomplete
-    request, `size` is the number of bytes received so far.
+    `size` is the number of bytes before the body. For an incomplete request, `size` is the number of bytes received so
+    far.
     """
     if size <= _MAX_HEAD and count <= _MAX_HEADERS:
         return None

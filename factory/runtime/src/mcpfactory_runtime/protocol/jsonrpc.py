@@ -240,7 +240,7 @@ class LineReader:
 
 
 def sse_event(data: bytes, *, event_id: str | None = None, event: str | None = None) -> bytes:
-    """Return a server-sent event (HTML §9.2). `event` is the type of the event.
+    """Return a server-sent event (HTML §9.2).
 
     `data` has no line breaks, and b"" creates a priming event, which only has an ID. To continue after this event,
     clients send `event_id` as `Last-Event-ID`.

@@ -1,6 +1,6 @@
 """Schemas of builtin types, without pydantic, whose import takes six times as long as that of pydantic-core.
 
-Most tools take only strings and numbers. `pydantic_schemas` converts other types.
+`pydantic_schemas` converts other types.
 """
 
 from __future__ import annotations

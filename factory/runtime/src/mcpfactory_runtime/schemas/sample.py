@@ -72,8 +72,8 @@ def sample(
 ) -> Any:
     """Return a value for the schema, or `NOTHING` if no value is known, such as for `false`.
 
-    `root` contains the targets of references. At a deep `depth`, optional members are omitted. A `minimal` value has
-    only required members and items, and is not checked. A `lenient` value ignores patterns that servers do not enforce.
+    At a deep `depth`, optional members are omitted. A `minimal` value has only required members and items, and is not
+    checked. A `lenient` value ignores patterns that servers do not enforce.
     """
     return _Sampler(root, minimal=minimal, lenient=lenient).of(schema, depth)
 

@@ -480,7 +480,7 @@ def _count(value: Any) -> int | None:
 
 
 class TooManyVisitsError(Exception):
-    """Error for too many validation attempts. Thirty definitions that each use the next twice need a billion attempts.
+    """Error for too many validation attempts.
 
     This error is not a ValueError, because pydantic-core would treat a ValueError as the failure of one branch.
     """

@@ -1,7 +1,6 @@
 """Store in Redis or Valkey, for processes on several machines.
 
-A space has two keys: a hash with the entries, and a sorted set with their order. A mailbox is a list. Redis Cluster is
-not supported.
+A space has two keys: a hash with the entries, and a sorted set with their order. Redis Cluster is not supported.
 """
 
 from __future__ import annotations

@@ -41,10 +41,9 @@ class _DirectCall(NamedTuple):
 
 
 class DirectCalls:
-    """The input stream of a session. The reader is the event loop, or a thread that answers calls of `def` tools.
+    """The input stream of a session.
 
-    `write` writes the responses of a thread, or returns False if the client does not read. `pause` pauses (True) or
-    resumes (False) the event loop's reading.
+    `write` writes the responses of a thread, or returns False if the client does not read.
     """
 
     def __init__(

@@ -84,8 +84,8 @@ _NO_TOKENS: Final[Mapping[str, str]] = {}
 class Credentials:
     """Credentials of a request: names and secret values, by location.
 
-    `certificate` has the paths of the client certificate and its key. `secrets`, longest first, are redacted in
-    responses, because APIs may repeat secrets. `tokens` maps scheme names to access tokens that can be renewed.
+    `secrets`, longest first, are redacted in responses, because APIs may repeat secrets. `tokens` maps scheme names to
+    access tokens that can be renewed.
     """
 
     headers: tuple[tuple[str, str], ...] = ()

@@ -143,8 +143,8 @@ class Field:
     """One tool argument in the request body.
 
     `path` is the location of the argument's value. The path () is the whole body, and ("a", "b") is the property b of
-    the object in the property a. `file` is True if a part is sent as a file. `content_type`, `style`, `explode`,
-    `allow_reserved` and `file` come from the Encoding Object of a form (OpenAPI 3.1 §4.8.15).
+    the object in the property a. `content_type`, `style`, `explode`, `allow_reserved` and `file` come from the Encoding
+    Object of a form (OpenAPI 3.1 §4.8.15).
     """
 
     argument: str
@@ -235,9 +235,9 @@ class Operation:
     `server` is a URL, which settings cannot change. `accept` is the Accept header, and an empty value omits the header.
     For a GraphQL request, the base URL is the endpoint, and `path` contains only the operation's name.
 
-    `paging` describes how to get the next page of a list. `select` is the name of the argument with a JMESPath
-    expression, which selects a part of the response. `lists` has pairs of element names in an XML response, the wrapper
-    of a list (which may be "") and the item. `once` forbids retries, for calls that have an effect each time.
+    `select` is the name of the argument with a JMESPath expression, which selects a part of the response. `lists` has
+    pairs of element names in an XML response, the wrapper of a list (which may be "") and the item. `once` forbids
+    retries, for calls that have an effect each time.
     """
 
     method: str
@@ -288,9 +288,9 @@ class SecurityScheme:
     `apiKey` sends the variable (key,) as `parameter` in `place`. `basic` sends (username, password) as HTTP Basic.
     `bearer` sends (token,) as a bearer token. `oauth2` has (token, client ID, secret, refresh token, account). The
     token, or a token from `flows`, is sent as a bearer token. Variables that the flows do not use are omitted. Older
-    servers have only the first three variables. `mutualTLS` uses (certificate, key), which are paths of PEM files. The
-    certificate's file may contain the key. `awsSigV4` signs the request with (key ID, secret, session token, region).
-    The session token is for temporary keys, and the region is for hosts whose name contains no region.
+    servers have only the first three variables. `mutualTLS` uses (certificate, key), which are paths of PEM files.
+    `awsSigV4` signs the request with (key ID, secret, session token, region). The session token is for temporary keys,
+    and the region is for hosts whose name contains no region.
 
     `scopes` are all scopes that the server's operations need from an oauth2 scheme. A login requests these scopes.
     `service` is the service of an AWS signature, and "" stands for the service in the address.

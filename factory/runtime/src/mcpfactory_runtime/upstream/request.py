@@ -57,10 +57,7 @@ _NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UpstreamRequest:
-    """HTTP request. `url` is encoded and complete, and `content` is None without a body.
-
-    `keys` sign each attempt of the request.
-    """
+    """HTTP request. `keys` sign each attempt of the request."""
 
     method: str
     url: str

@@ -47,7 +47,7 @@ class _Written(NamedTuple):
 def build_xml(value: Any, root: Xml, shapes: Mapping[str, Xml]) -> bytes:
     """Return the XML document of a value, in UTF-8 with an XML declaration.
 
-    `root` is the XML node of the value, and has a name. A value that cannot be written as XML raises ToolError.
+    A value that cannot be written as XML raises ToolError.
     """
     try:
         written = _DocumentBuilder(shapes).element(root.name, value, root, {})

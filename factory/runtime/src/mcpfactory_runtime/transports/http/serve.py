@@ -48,8 +48,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
 
     An incomplete request ends the connection after `_READ_TIME` seconds, plus the time that its size needs at
     `_READ_RATE`. Data between a request and its response is discarded, and ends the connection after the response. This
-    class bounds the size of incomplete heads and trailers, because httptools has no limit. `HttpApp` checks complete
-    requests.
+    class bounds the size of incomplete heads and trailers, because httptools has no limit.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

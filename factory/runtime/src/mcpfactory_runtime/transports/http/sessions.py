@@ -299,8 +299,7 @@ class SseSession(Session):
 class SseEndpoints:
     """The two endpoints of HTTP+SSE, and their sessions, for use in the event loop.
 
-    The path `parent` is above both endpoints. Above `max_sessions`, a GET request gets status 503. `label` is the
-    prefix of the session IDs of this process.
+    The path `parent` is above both endpoints. Above `max_sessions`, a GET request gets status 503.
     """
 
     def __init__(self, server: ServerInterface, parent: str, max_sessions: int, label: str = "") -> None:
