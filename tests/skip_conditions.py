@@ -52,11 +52,18 @@ def _has_level(name: str) -> bool:
     return not LEVELS[name].lacking()
 
 
+def _prevents_side_effects() -> bool:
+    from mcpfactory_pipeline.isolation.levels import side_effect_free_level
+
+    return side_effect_free_level() is not None
+
+
 NEEDS: Final = {
     "linux": SkipCondition("Linux, whose /proc and sockets are looked at", lambda: sys.platform == "linux"),
     "posix": SkipCondition("a system of POSIX, with its shell, signals and fork", lambda: os.name == "posix"),
     "landlock": SkipCondition("Linux with Landlock", lambda: _has_level("landlock")),
     "bubblewrap": SkipCondition("bubblewrap, and the right to make namespaces", lambda: _has_level("bubblewrap")),
+    "side-effect-free": SkipCondition("a sandbox that prevents side effects", _prevents_side_effects),
     "chromium": SkipCondition("Chromium: apt-get install chromium", _has_chromium),
     "mount": SkipCondition("the right to mount a small file system", _mounts),
     "postgres": SkipCondition("PostgreSQL: apt-get install postgresql", _has_postgres),

@@ -11,11 +11,9 @@ import pytest
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.samples import sample_arguments, second_guess
 from mcpfactory_pipeline.checks.validation import validate
-from mcpfactory_pipeline.isolation.levels import side_effect_free_level
+from tests.skip_conditions import needs
 
 pytestmark = pytest.mark.anyio
-
-needs_sandbox = pytest.mark.skipif(side_effect_free_level() is None, reason="no sandbox prevents side effects here")
 
 SERVER = """
 import os, signal, socket
@@ -49,7 +47,7 @@ server.run()
 """
 
 
-@needs_sandbox
+@needs("side-effect-free")
 async def test_calls_are_made_and_change_nothing(tmp_path, monkeypatch):
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
@@ -69,7 +67,7 @@ async def test_calls_are_made_and_change_nothing(tmp_path, monkeypatch):
     assert [*work.iterdir(), *home.iterdir()] == []
 
 
-@needs_sandbox
+@needs("side-effect-free")
 async def test_the_attempts_in_the_sandbox_are_refused(tmp_path):
     """The same attempts succeed without the sandbox, so the test above can fail."""
     from mcpfactory_pipeline.checks.sandboxed_calls import side_effect_free_sandbox
@@ -90,7 +88,7 @@ async def test_the_attempts_in_the_sandbox_are_refused(tmp_path):
     }
 
 
-@needs_sandbox
+@needs("side-effect-free")
 async def test_the_process_behind_a_launcher_is_called(tmp_path):
     """A launcher such as npx could not start in the sandbox, because it writes to a cache."""
     (tmp_path / "server.py").write_text(SERVER % (9, os.getppid()))

@@ -62,7 +62,7 @@ __all__ = [  # noqa: PLE0604 - the names of the table above
 
 
 def __getattr__(name: str) -> Any:
-    """Load the module of a public name at its first use (PEP 562), so that `import mcpfactory_runtime` is fast."""
+    """Import a public name at its first use (PEP 562), so that `import mcpfactory_runtime` is fast."""
     if name == "__version__":
         from importlib.metadata import version  # noqa: PLC0415 - the import takes 20 ms, and is rarely needed
 
@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
     module = _WHERE.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - only for the first use of a name
+    from importlib import import_module  # noqa: PLC0415 - needed only for the first use of a name
 
     value = getattr(import_module(f"{__name__}.{module}"), name)
     globals()[name] = value

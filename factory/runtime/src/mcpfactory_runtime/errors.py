@@ -8,7 +8,7 @@ from typing import ClassVar
 
 
 class Exit(IntEnum):
-    """Exit codes of `mcpfactory`. Documented in docs/reference/exit-codes.md."""
+    """Exit codes of `mcpfactory` (docs/reference/exit-codes.md)."""
 
     OK = 0  # success
     NEGATIVE = 1  # negative result: a stage failed, a check failed, a tool returned an error
@@ -23,10 +23,7 @@ class Exit(IntEnum):
 
 
 class McpfactoryError(Exception):
-    """Error that the user can correct. `args[0]` is the message, `hint` the remedy.
-
-    Commands exit with the `exit_code` of the error's class.
-    """
+    """Error that the user can correct. `args[0]` is the message, and `hint` is the remedy."""
 
     exit_code: ClassVar[Exit] = Exit.SYSTEM_ERROR
 
@@ -36,11 +33,8 @@ class McpfactoryError(Exception):
 
 
 def find_os_error(error: BaseException) -> OSError | None:
-    """Return the OSError (of the system, the resolver or TLS) that caused an error, or None.
-
-    If several addresses were tried, return the error of the first one.
-    """
-    import ssl  # noqa: PLC0415 - the import takes as long as the start of a server
+    """Return the OSError that caused an error, or None."""
+    import ssl  # noqa: PLC0415 - a slow import
 
     inner: BaseException | None = error
     while inner is not None:
@@ -53,7 +47,7 @@ def find_os_error(error: BaseException) -> OSError | None:
 
 
 def connection_error_reason(error: BaseException) -> str:
-    """Return the reason of a failed connection: the system's message, else the error's message, else its class name."""
+    """Return the reason of a failed connection: the system's message, the error's message, or its class name."""
     import socket  # noqa: PLC0415 - only when a connection failed
     import ssl  # noqa: PLC0415 - as above
 

@@ -26,7 +26,7 @@ __all__ = ["compile_schema", "connect", "differences", "override"]
 
 
 class MemoryStream:
-    """The client's end of a connection. The server handles sent bytes immediately; bytes from the server are queued."""
+    """The client's end of a connection. The server handles sent bytes at once, and bytes from the server are queued."""
 
     def __init__(self, server: ServerInterface) -> None:
         self._lines = LineReader(server.max_message_size)
@@ -35,23 +35,23 @@ class MemoryStream:
         self.session.private = True
 
     async def send(self, data: bytes) -> None:
-        """Send bytes to the server: complete lines, or parts of lines."""
+        """Send bytes to the server, which need not be complete lines."""
         for line in self._lines.feed(data):
             self.session.feed(line)
 
     async def receive(self) -> bytes:
-        """Return the server's next bytes, or b"" after the stream has been closed."""
+        """Return the server's next bytes, or b"" after the end of the stream."""
         return await self._sent.get()
 
     async def aclose(self) -> None:
-        """Close the stream, and cancel handlers that still run."""
+        """Close the stream, and cancel running handlers."""
         await self.session.close(0)
         self._sent.put_nowait(b"")
 
 
 @asynccontextmanager
 async def serve_memory(server: ServerInterface) -> AsyncIterator[MemoryStream]:
-    """Run a server for one client in this process, and close the stream at the end."""
+    """Run a server for one client in this process."""
     async with server.running():
         stream = MemoryStream(server)
         try:
@@ -62,12 +62,12 @@ async def serve_memory(server: ServerInterface) -> AsyncIterator[MemoryStream]:
 
 @asynccontextmanager
 async def connect(server: Server, revision: str = "", **options: Any) -> AsyncIterator[Client]:
-    """Enter the server's lifespan, and yield a client that is connected in memory with the protocol of stdio.
+    """Run the server in memory, and yield a connected client, which uses the protocol of stdio.
 
     Args:
         server: the server under test.
-        revision: protocol revision to use; "" is the newest.
-        options: options of `mcpfactory_runtime.client.Client`: elicitation, sampling, roots, notified …
+        revision: protocol revision to use. The default is the newest.
+        options: arguments of `mcpfactory_runtime.client.Client`, such as elicitation, sampling, roots and notified.
     """
     async with serve_memory(server) as stream, Client.connect_memory(stream, revision=revision, **options) as client:
         yield client
@@ -93,19 +93,20 @@ _FORMS: Final = tuple(
         ("a word in capitals", r"[A-Z][A-Z0-9_]+"),
     )
 )
-"""Formats of strings, the narrowest first; a string in no other format counts as any text."""
+"""Formats of strings, narrowest first."""
 
 
 def differences(documented: Any, answered: Any) -> list[str]:
-    """Return one sentence for each structural difference between `answered` and `documented`, with its JSON path.
+    """Return one sentence for each structural difference between `answered` and `documented`, with the JSON path.
 
-    Each member of a documented object must exist with the same JSON type; additional members are ignored. A string must
-    have the format of the documented string: digits, a date, a URL … The last item of a documented list also applies to
-    further items, and the answered list must not be empty. A documented null permits any value; a documented empty
-    string permits any string.
+    Each member of a documented object must exist with the same JSON type. Additional members are ignored. A string must
+    have the format of the documented string, such as digits, a date or a URL. A documented empty string permits any
+    string, and a documented null permits any value. If a documented list has items, the answered list must not be
+    empty. The last documented item also describes all further items.
 
     Args:
-        documented: example of the answer as JSON; a set permits its values, a compiled pattern the matching strings.
+        documented: example of the answer as JSON. A set permits its values, and a compiled pattern permits matching
+            strings.
         answered: the actual answer.
     """
     return [f"{place.lstrip('.') or 'the answer'}: {what}" for place, what in _differences(documented, answered, "")]

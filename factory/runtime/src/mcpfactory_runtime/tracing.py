@@ -1,4 +1,4 @@
-"""Tracing of API calls, independent of the tracing library. The library is loaded only if tracing is on."""
+"""Tracing of API calls, which loads the tracing library only if tracing is on."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from typing import Final, Protocol
 
 
 class TracedCall(Protocol):
-    """One request to an API.
-
-    Attributes:
-        headers: headers that propagate the trace to the API.
-    """
+    """One request to an API, with `headers` that propagate the trace."""
 
     headers: Mapping[str, str]
 
@@ -25,7 +21,7 @@ class CallTracer(Protocol):
     """Tracer that adds API requests to the trace of the current request."""
 
     def call(self, method: str, url: str, attempt: int) -> AbstractContextManager[TracedCall]:
-        """Return a context manager for one request; `attempt` is 0 for the first attempt."""
+        """Return a context manager for one request."""
 
 
 CURRENT: Final[ContextVar[CallTracer | None]] = ContextVar("mcpfactory_tracer", default=None)

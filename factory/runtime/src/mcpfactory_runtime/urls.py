@@ -1,14 +1,12 @@
 """URLs: public addresses and redirects.
 
-A redirect to the same origin is followed according to its status:
+A redirect to the same origin is followed according to its status.
 
-status          method           method of the next request
-301, 302        safe methods     the same
-303             any              GET (HEAD stays HEAD), without body
-307, 308        any              the same, with its body
+After 301 and 302, a request with a safe method is repeated. After 303, the next request is a GET without body. A HEAD
+request stays a HEAD request. After 307 and 308, the request is repeated with its body.
 
-`http` to `https` on the same host counts as the same origin if both use the default port of their scheme, because
-traffic becomes encrypted. `https` to `http` does not count as the same origin. A redirect to another origin is not
+A redirect from `http` to `https` on the same host stays within the origin if both use their default ports, because
+traffic becomes encrypted. A redirect from `https` to `http` leaves the origin. A redirect to another origin is not
 followed, because it would send credentials to a host that the response chose.
 """
 
@@ -22,16 +20,16 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 _SCHEME: Final = re.compile(r"https?:", re.IGNORECASE)
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# Defined, in this order, by RFC 6762, ICANN (2024-07-29) and RFC 8375.
+# RFC 6762, ICANN (2024-07-29) and RFC 8375 define these names, in this order.
 _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")
 
-_NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
-_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address follows these bytes
-# Special-purpose networks (RFC 6890) that `is_global` does not exclude in some Python versions since 3.11.0.
+_NAT64: Final = ip_network("64:ff9b::/96")  # the last 32 bits are an IPv4 address (RFC 6052)
+_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # an IPv4 address follows these bytes (RFC 5214 §6.1)
+# Special-purpose networks (RFC 6890) that count as global in some Python versions since 3.11.0.
 _SPECIAL: Final = tuple(
     ip_network(one)
     for one in (
-        # 168.63.129.16 is the host of an Azure virtual machine.
+        # The host of an Azure virtual machine has the address 168.63.129.16.
         *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),
         *("64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16"),
     )
@@ -39,16 +37,10 @@ _SPECIAL: Final = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Return True if an IP address is public.
+    """Return True if an IP address is public, or raise ValueError. The address may have a zone (`fe80::1%eth0`).
 
-    Loopback, private, link-local, multicast and reserved addresses are not public. Addresses that embed such an address
-    are not public either.
-
-    Args:
-        address: as returned by the resolver; a zone (`fe80::1%eth0`) is permitted.
-
-    Raises:
-        ValueError: not an IP address.
+    Loopback, private, link-local, multicast and reserved addresses are not public. An address that embeds such an
+    address is also not public.
     """
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):
@@ -67,18 +59,18 @@ def is_public(address: str) -> bool:
 
 
 def host_port(host: str, port: int) -> str:
-    """Return `host:port` in canonical form for comparisons; `[…]:port` for an IPv6 address."""
+    """Return `host:port` in canonical form for comparisons, with an IPv6 address in brackets."""
     name = host.lower().strip("[]")
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
 def has_web_scheme(text: str) -> bool:
-    """Return True if a text has the scheme of a web address; `split_web_url` checks the other parts."""
+    """Return True if a text begins with `http:` or `https:`."""
     return _SCHEME.match(text) is not None
 
 
 def split_web_url(text: str) -> SplitResult | None:
-    """Return the parts of an http or https URL, or None if its scheme, host or port is invalid (RFC 3986 §3.2)."""
+    """Return the parts of an http or https URL, or None if the scheme, host or port is invalid (RFC 3986 §3.2)."""
     try:
         parts = urlsplit(text)
         _ = parts.port
@@ -88,15 +80,15 @@ def split_web_url(text: str) -> SplitResult | None:
 
 
 def host_port_of(url: str) -> str:
-    """Return `host:port` of a URL, or "" if it is not a complete http or https URL."""
+    """Return `host:port` of a URL, or "" if the URL is not a complete http or https URL."""
     parts = split_web_url(url)
     return host_port(parts.hostname or "", _port(parts)) if parts else ""
 
 
 def private_target_kind(url: str) -> str:
-    """Return the kind of private target of a URL: "this machine", "a private network", or "" if its host looks public.
+    """Return the kind of a private target, "this machine" or "a private network", or "" if the host looks public.
 
-    Names are not resolved. A public-looking name with a private address is detected only when a request is sent.
+    Names are not resolved. A private address of a name is detected only when a request is sent.
     """
     host = host_port_of(url).rpartition(":")[0].strip("[]").rstrip(".")
     try:
@@ -114,14 +106,14 @@ def private_target_kind(url: str) -> str:
 MAX_REDIRECTS: Final = 5
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "QUERY"})
-_KEPT: Final = "%/:?#[]@!$&'()*+,;=~"  # characters that stay unencoded in a Location header
+_KEPT: Final = "%/:?#[]@!$&'()*+,;=~"  # characters of a Location header that stay unencoded
 _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
 
 Refusal = Literal["", "target", "origin", "downgrade", "method", "circle"]
 """Reason why a redirect is not followed.
 
-`target`: not an http address. `origin`: another origin. `downgrade`: from https to http. `method`: the status does not
-permit to repeat the request with the same method. `circle`: the redirects form a loop, or are too many.
+`target` is not an http address. `origin` is another origin. `downgrade` leads from https to http. `method` is a status
+that does not permit to repeat the request with the same method. `circle` is a loop, or too many redirects.
 """
 
 _REASONS: Final[dict[Refusal, str]] = {
@@ -135,10 +127,7 @@ _REASONS: Final[dict[Refusal, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Target of a redirect: the next request has this `method` and `url`, and keeps or drops the body.
-
-    `refusal` is "" if the redirect is followed.
-    """
+    """Target of a redirect, and the next request, or the reason in `refusal` why it is not followed."""
 
     url: str
     method: str
@@ -147,7 +136,7 @@ class Redirect:
 
     @property
     def reason(self) -> str:
-        """Return the target and the reason for the refusal, as the end of a sentence."""
+        """Return the target and the reason for the refusal, to end a sentence."""
         return f"a redirect to {self.url.partition('?')[0] or 'no address'}, {_REASONS[self.refusal or 'circle']}"
 
     @property
@@ -157,16 +146,13 @@ class Redirect:
 
 
 class RedirectTracker:
-    """The redirects of one request. Refuse loops, and more than `MAX_REDIRECTS`."""
+    """The redirects of one request, without loops, and at most `MAX_REDIRECTS`."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[str, str]] = []
 
     def next(self, method: str, url: str, status: int, location: str) -> Redirect | None:
-        """Return the redirect of a response, or None if the response is not a redirect.
-
-        The arguments are those of `redirect_of`.
-        """
+        """Return the redirect of a response, like `redirect_of`, but also refuse loops and too many redirects."""
         found = redirect_of(method, url, status, location)
         if found is None or found.refusal:
             return found
@@ -177,14 +163,7 @@ class RedirectTracker:
 
 
 def redirect_of(method: str, url: str, status: int, location: str) -> Redirect | None:
-    """Return the redirect of a response, or None if it is not a redirect.
-
-    Args:
-        method: method of the request.
-        url: absolute URL of the request.
-        status: status of the response.
-        location: Location header of the response; "" without one.
-    """
+    """Return the redirect of a response, or None if the response is not a redirect."""
     if not 300 <= status < 400 or status == 304:
         return None
     target = _joined(url, location)
@@ -202,7 +181,7 @@ def redirect_of(method: str, url: str, status: int, location: str) -> Redirect |
 
 
 def is_same_origin(url: str, target: str) -> bool:
-    """Return True if the target has the same origin as a URL, or is the https version of the URL."""
+    """Return True if the target has the origin of a URL, or is the https version of the URL."""
     ours, theirs = _split(url), _split(target)
     if ours is None or theirs is None or (ours.hostname or "").rstrip(".") != (theirs.hostname or "").rstrip("."):
         return False
@@ -212,7 +191,7 @@ def is_same_origin(url: str, target: str) -> bool:
 
 
 def _joined(url: str, location: str) -> str:
-    """Return the absolute, encoded http or https URL of a Location, without user and fragment, or "" if invalid."""
+    """Return the absolute, encoded URL of a Location without user and fragment, or "" if the URL is invalid."""
     try:
         parts = _split(urljoin(url, quote(location.strip(), safe=_KEPT)))
     except ValueError:

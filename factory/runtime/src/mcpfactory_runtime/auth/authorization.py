@@ -19,16 +19,15 @@ _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_local_url(url: str) -> bool:
-    """Return True if a URL points to this machine; only such a URL may use http."""
+    """Return True if a URL points to this machine."""
     return urlsplit(url).hostname in _LOCAL
 
 
 def canonical(url: str) -> str:
-    """Return the canonical URL of a resource: scheme and host in lower case, path `/` omitted (RFC 8707 §2).
+    """Return the canonical URL of a resource (RFC 8707 §2). The host is in lower case, and the path `/` is omitted.
 
-    Raises:
-        ValueError: the URL has a user name, query or fragment, or its scheme is not https. The URL of a server on this
-            machine may use http.
+    A URL that is not https, or that has a user name, query or fragment, raises ValueError. Only a URL of this machine
+    may use http.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment or parts.username:
@@ -39,7 +38,7 @@ def canonical(url: str) -> str:
 
 
 def resource_metadata_url(resource: str) -> str:
-    """Return the URL of a resource's metadata, with the well-known path between host and path (RFC 9728 §3.1)."""
+    """Return the URL of a resource's metadata (RFC 9728 §3.1)."""
     parts = urlsplit(resource)
     return urlunsplit((parts.scheme, parts.netloc, WELL_KNOWN + parts.path, "", ""))
 
@@ -51,22 +50,14 @@ def issuer_metadata_url(issuer: str) -> str:
 
 
 def resource_metadata_paths(resource: str, endpoint: str) -> frozenset[str]:
-    """Return the paths of the metadata: the well-known path, alone and before the endpoint's or resource's path."""
+    """Return the paths of the server's metadata: the well-known path, alone or with the path of an endpoint."""
     return frozenset({WELL_KNOWN, WELL_KNOWN + endpoint.rstrip("/"), WELL_KNOWN + urlsplit(resource).path.rstrip("/")})
 
 
 def document(
     resource: str, issuers: Sequence[str], scopes: Sequence[str], name: str, documentation: str | None
 ) -> dict[str, Any]:
-    """Return the protected-resource metadata.
-
-    Args:
-        resource: canonical URL of the resource.
-        issuers: authorization servers, at least one.
-        scopes: scopes that clients may request; `offline_access` is omitted, because it does not concern the resource.
-        name: name of the server for users.
-        documentation: URL of a page for developers.
-    """
+    """Return the metadata of a protected resource, without the scope `offline_access`."""
     metadata: dict[str, Any] = {
         "resource": resource,
         "authorization_servers": list(issuers),
@@ -91,7 +82,7 @@ _RATE: Final = re.compile(r"[1-9][0-9]{0,8}/[smh]|off")
 
 
 class AuthorizationError(ValueError):
-    """Error for an incomplete or contradictory configuration. The message contains a hint."""
+    """The configuration is incomplete or contradictory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,24 +92,24 @@ class Authorization:
     Exactly one of `jwks_url`, `jwks` and `verify` selects how tokens are checked.
 
     Args:
-        issuer: URL of the authorization server; a sequence of URLs if `jwks_url` is a mapping or `verify` is given.
-        resource: URL of the MCP endpoint as clients write it; tokens must have this URL as audience.
-        jwks_url: URL of the issuer's published keys; for several issuers, a mapping from issuer to URL.
+        issuer: URL of the authorization server. Several URLs need `verify`, or a mapping as `jwks_url`.
+        resource: URL of the MCP endpoint as clients write it. A token must have this URL as audience.
+        jwks_url: URL of the issuer's published keys. For several issuers, a mapping from issuer to URL.
         jwks: the issuer's keys, a JWK Set.
-        verify: function that returns the claims of an opaque token (as in RFC 7662 introspection), or None for an
-            invalid token. The function may be async, and must not store the token.
+        verify: function that returns the claims of an opaque token (RFC 7662), or None for an invalid token. The
+            function may be async, and must not store the token.
         required_scopes: scopes that each request needs.
-        scopes_supported: scopes in the metadata for clients; None means the required scopes and the scopes of the
+        scopes_supported: scopes in the metadata for clients. None means the required scopes and the scopes of the
             tools.
-        scope_hierarchy: scope → scopes that it implies: `{"admin": ("read", "write")}`.
-        audiences: additional accepted audiences, for issuers that cannot put a URL into tokens (`api://bookshop`).
+        scope_hierarchy: scope → scopes that it implies, such as `{"admin": ("read", "write")}`.
+        audiences: additional accepted audiences. Some issuers cannot put a URL into tokens (`api://bookshop`).
         algorithms: accepted signature algorithms.
         leeway: allowed clock difference in seconds.
         documentation: URL of a page for developers.
-        failures: maximum rate of invalid tokens per address, such as `600/m`. Above this rate, tokens from the address
-            are refused unchecked. `off` means no limit.
+        failures: maximum rate of invalid tokens per address, such as `600/m`. Above this rate, the server refuses all
+            tokens from the address unchecked. `off` means no limit.
         clock: returns seconds since the epoch.
-        fetch: function that returns the body at a key URL, or raises OSError; None uses the built-in HTTP client.
+        fetch: function that returns the body at a key URL, or raises OSError. None means the built-in HTTP client.
 
     Raises:
         AuthorizationError: the configuration is incomplete or contradictory.
@@ -141,7 +132,6 @@ class Authorization:
     fetch: Fetch | None = None
 
     def __post_init__(self) -> None:
-        """Check the configuration."""
         try:
             object.__setattr__(self, "resource", canonical(self.resource))
             merge_scopes(self.required_scopes, self.scopes_supported or ())
@@ -194,15 +184,14 @@ class Authorization:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Authorization | None:
-        """Return the authorization from the variables MCPFACTORY_AUTH_*, or None if none is set.
+        """Return the authorization from the variables MCPFACTORY_AUTH_*, or None if no such variable is set.
 
         MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL must be set together.
-        MCPFACTORY_AUTH_SCOPES (required scopes) and MCPFACTORY_AUTH_AUDIENCE are separated by spaces.
-        The value of MCPFACTORY_AUTH_FAILURES is a rate.
+        MCPFACTORY_AUTH_SCOPES contains required scopes, and MCPFACTORY_AUTH_AUDIENCE contains audiences, separated by
+        spaces. MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
-            AuthorizationError: a variable is missing, unknown or invalid. If an error in the variables were ignored, a
-                server could start unprotected.
+            AuthorizationError: a variable is missing, unknown or invalid.
         """
         given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
         if not given:

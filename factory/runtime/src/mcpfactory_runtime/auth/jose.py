@@ -1,4 +1,4 @@
-"""Verification of JWTs with PyJWT. The library is loaded at the first request with a JWT."""
+"""Verification of JWTs with PyJWT, imported at the first request with a JWT."""
 
 from __future__ import annotations
 
@@ -19,17 +19,13 @@ _PUBLIC: Final = {"kty", "n", "e", "crv", "x", "y"}
 
 
 def verify(token: str, key: PublicKey, algorithm: str) -> bytes:
-    """Return the payload of a JWS that `key` signed with `algorithm`.
-
-    Raises:
-        TokenError: the reason is `signature`, or `key` if the JWK is invalid.
-    """
+    """Return the payload of a JWS that `key` signed with `algorithm`, or raise TokenError."""
     loaded: Any = key.loaded.get(algorithm)
     if loaded is None:
         try:
             public = {name: value for name, value in key.data.items() if name in _PUBLIC}
             loaded = key.loaded[algorithm] = PyJWK(public, algorithm)
-        except (PyJWTError, ValueError, TypeError, AttributeError):  # raised for invalid members of the key
+        except (PyJWTError, ValueError, TypeError, AttributeError):  # the key has invalid members
             raise TokenError("key") from None
     try:  # the caller checked that the allowlist and the key permit `algorithm`
         payload: bytes = _JWS.decode_complete(token, loaded, algorithms=[algorithm])["payload"]

@@ -1,9 +1,9 @@
-"""Cache of an issuer's keys as a state machine without I/O (RFC 7517; RFC 9700).
+"""Cache of an issuer's keys as a state machine without I/O (RFC 7517 and RFC 9700).
 
     empty ──stored──▶ fresh ──LIFETIME──▶ stale ──MAX_STALE──▶ empty
 
-An unknown key ID also causes a fetch. At most one fetch for an unknown key ID runs per `COOLDOWN` seconds, because an
-attacker can invent key IDs. Stale keys are used while fetches fail.
+An attacker can invent key IDs, so unknown key IDs cause at most one fetch per `COOLDOWN` seconds. The cache returns
+stale keys while fetches fail.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RETRY: Final = 5.0  # minimum seconds between a failed fetch and the next fetch
 _MAX_KEYS: Final = 64
 _MIN_RSA: Final = 2048  # minimum bits of an RSA key (RFC 7518 §3.3)
 
-# Algorithm → key type and curve. Symmetric algorithms must not be added: a public key could then sign tokens.
+# Algorithm → key type and curve. Symmetric algorithms are missing, because a public key could then sign tokens.
 FAMILIES: Final[dict[str, tuple[str, str | None]]] = {
     **{f"{family}{bits}": ("RSA", None) for family in ("RS", "PS") for bits in (256, 384, 512)},
     "ES256": ("EC", "P-256"),
@@ -33,12 +33,7 @@ FAMILIES: Final[dict[str, tuple[str, str | None]]] = {
 
 @dataclass(slots=True)
 class PublicKey:
-    """One public key.
-
-    Attributes:
-        data: the JWK.
-        loaded: cache of the library's key objects, by algorithm.
-    """
+    """A public key. `data` is the JWK, and `loaded` maps algorithms to key objects of the JWT library."""
 
     data: Json
     loaded: dict[str, Any] = field(default_factory=dict)
@@ -60,12 +55,10 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyLookup:
-    """The result of a key lookup.
+    """The result of a key lookup. `keys` may have created the signature.
 
-    Attributes:
-        keys: keys that can have made the signature.
-        fetch: True if the caller should fetch the keys and repeat the lookup.
-        known: True if the issuer's keys are available; otherwise a token can be neither accepted nor rejected.
+    If `fetch` is True, the caller should fetch the keys and repeat the lookup. If `known` is False, the issuer's keys
+    are unavailable, and the caller can neither accept nor reject the token.
     """
 
     keys: tuple[PublicKey, ...]
@@ -74,13 +67,7 @@ class KeyLookup:
 
 
 class KeyCache:
-    """The keys of one issuer.
-
-    All times are in seconds, by any clock. After the clock is set back, keys are treated as older than they are.
-
-    Args:
-        document: a fixed JWK Set; None if the keys are fetched.
-    """
+    """The keys of one issuer. `document` is a fixed JWK Set, or None if the caller fetches keys."""
 
     def __init__(self, document: Json | None = None) -> None:
         self._keys: tuple[PublicKey, ...] = ()
@@ -92,7 +79,7 @@ class KeyCache:
             self._keys = _read(document)
 
     def find(self, key_id: str | None, algorithm: str, now: float) -> KeyLookup:
-        """Return the keys for a signature. For a token without key ID, return all keys for the algorithm."""
+        """Return the keys that may have created a signature."""
         matches = tuple(
             key
             for key in self._keys
@@ -108,7 +95,7 @@ class KeyCache:
         return KeyLookup(matches, fetch=fetch, known=True)
 
     def store(self, document: Any, now: float) -> bool:
-        """Store fetched keys. If the document is not a JWK Set, record a failed fetch and return False."""
+        """Store fetched keys, or return False for an invalid JWK Set, which counts as a failed fetch."""
         if not isinstance(document, Mapping) or not isinstance(document.get("keys"), list):
             self.mark_failed(now)
             return False
@@ -128,7 +115,6 @@ class KeyCache:
 
 
 def _read(document: Json) -> tuple[PublicKey, ...]:
-    """Return the supported public keys of a JWK Set. Ignore unsupported keys (RFC 7517 §5)."""
     found = [
         PublicKey(entry)
         for entry in document.get("keys", ())

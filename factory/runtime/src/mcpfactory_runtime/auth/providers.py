@@ -1,8 +1,7 @@
 """Common authorization servers: the URLs of their keys, and checks of opaque tokens.
 
-Each function returns an `Authorization`; `options` set the other fields of the `Authorization`. The provider checks an
-opaque token once per minute; the result is cached under the token's hash. The provider must confirm that the token was
-issued to this server's client, so a token of another application is refused.
+Each function returns an `Authorization`, and `options` set the other fields. The result for an opaque token is cached
+for one minute. A token that was issued to another application is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _MANY_TENANTS: Final = frozenset({"common", "organizations", "consumers"})
 
 
 def keycloak(url: str, realm: str, resource: str, **options: Any) -> Authorization:
-    """Return the access rules for a Keycloak realm; an audience mapper in Keycloak must add `resource` to tokens."""
+    """Return the access rules for a Keycloak realm. An audience mapper in Keycloak must add `resource` to tokens."""
     issuer = f"{url.rstrip('/')}/realms/{realm}"
     return Authorization(
         issuer=issuer, jwks_url=f"{issuer}/protocol/openid-connect/certs", resource=resource, **options
@@ -52,9 +51,9 @@ def auth0(domain: str, resource: str, **options: Any) -> Authorization:
 
 
 def okta(domain: str, resource: str, *, server: str = "default", **options: Any) -> Authorization:
-    """Return the access rules for Okta. `server` is the ID of a custom authorization server.
+    """Return the access rules for a custom authorization server of Okta. `server` is the ID of the server.
 
-    The organization's own authorization server issues tokens only for Okta itself.
+    The org authorization server of Okta issues tokens only for Okta itself.
     """
     issuer = f"https://{domain}/oauth2/{server}"
     return Authorization(issuer=issuer, jwks_url=f"{issuer}/v1/keys", resource=resource, **options)
@@ -66,7 +65,7 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
     `client_id` is the ID of this server's application.
 
     Raises:
-        AuthorizationError: `tenant` stands for all tenants, so any account could call.
+        AuthorizationError: `tenant` stands for all tenants, which would permit any account.
     """
     if tenant in _MANY_TENANTS:
         raise AuthorizationError(
@@ -84,10 +83,7 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
 def introspection(
     issuer: str, url: str, resource: str, *, client_id: str, client_secret: str, **options: Any
 ) -> Authorization:
-    """Return the access rules for an authorization server with token introspection (RFC 7662) at `url`.
-
-    `client_id` and `client_secret` identify this server at the authorization server.
-    """
+    """Return the access rules for an authorization server with token introspection (RFC 7662) at `url`."""
     headers = {**_basic(client_id, client_secret), "Content-Type": "application/x-www-form-urlencoded"}
 
     async def check(token: str) -> Claims | None:
@@ -109,11 +105,10 @@ def github(
     issuer: str = "https://github.com/login/oauth",
     **options: Any,
 ) -> Authorization:
-    """Return the access rules for GitHub.
+    """Return the access rules for GitHub. The credentials belong to the OAuth App or GitHub App of this server.
 
-    The credentials are those of the OAuth App or GitHub App that represents this server.
-
-    `subject` is the user's ID, `claims["login"]` the user name. Set `api_url` and `issuer` for an Enterprise Server.
+    In the principal, `subject` is the user's ID and `claims["login"]` is the user name. For an Enterprise Server, set
+    `api_url` and `issuer`.
     """
     headers = {**_basic(client_id, client_secret), "Content-Type": "application/json"}
     url = f"{api_url.rstrip('/')}/applications/{quote(client_id, '')}/token"
@@ -142,7 +137,7 @@ def github(
 def google(
     resource: str, *, client_id: str, check_url: str = "https://oauth2.googleapis.com/tokeninfo", **options: Any
 ) -> Authorization:
-    """Return the access rules for Google and this server's OAuth client. `subject` is the account's ID."""
+    """Return the access rules for Google. `client_id` is this server's OAuth client. `subject` is the account's ID."""
     issuer = "https://accounts.google.com"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -175,12 +170,11 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
     Args:
         resource: URL of the MCP endpoint.
-        keys: name of a caller → key, or `sha256:DIGEST` of the key. The caller's name becomes the principal's
-            `subject`.
+        keys: name of a caller → key, or `sha256:DIGEST` of the key. The name becomes the principal's `subject`.
         scopes: name of a caller → scopes, separated by spaces.
 
     Raises:
-        AuthorizationError: a key is too short or used twice, or a name in `scopes` is missing in `keys`.
+        AuthorizationError: a key is too short or used twice, or a name in `scopes` has no key.
     """
     digests: dict[str, str] = {}
     for name, key in keys.items():
@@ -211,21 +205,17 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return the digest for the lookup of a secret.
-
-    With a digest as key, the lookup time reveals nothing about the secret itself.
-    """
+    """Return a digest, because the duration of a lookup could reveal the secret itself."""
     return sha256(text.encode()).hexdigest()
 
 
 def _basic(client_id: str, client_secret: str) -> dict[str, str]:
-    """Return the header for client authentication (RFC 6749 §2.3.1)."""
     pair = f"{quote(client_id, '')}:{quote(client_secret, '')}"
     return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
 
 def _cached(check: _Check) -> _Check:
-    """Return a function that calls `check` at most once per minute for each token, and stores only hashes of tokens."""
+    """Return a function that caches the results of `check` under hashes of the tokens."""
     kept: OrderedDict[str, tuple[float, Claims | None]] = OrderedDict()
 
     async def verify(token: str) -> Claims | None:
@@ -243,10 +233,7 @@ def _cached(check: _Check) -> _Check:
 
 
 async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
-    """Return the status of a response and its JSON object; the object is {} if the body is not an object.
-
-    Raises OSError.
-    """
+    """Return the status and the JSON object of a response, or {} for another body."""
     import httpx  # noqa: PLC0415 - loaded at the first check
 
     from mcpfactory_runtime.protocol.decoding import aiter_decoded  # noqa: PLC0415 - likewise

@@ -1,9 +1,7 @@
-"""Authentication of a request: its token, claims and scopes give a principal or a challenge.
+"""Authentication of a request from the token, the claims and the scopes, without I/O.
 
-RFC 6750; RFC 9728 §5.1; RFC 9068 §4; basic/authorization, Token Handling.
-
-The module is pure: the clock is an argument, and `jose` verifies signatures. Unverified data is used only to select the
-keys for the verification.
+The specifications are RFC 6750, RFC 9728 §5.1, RFC 9068 §4, and basic/authorization, Token Handling. Unverified data
+only selects the keys for the verification.
 """
 
 from __future__ import annotations
@@ -27,9 +25,7 @@ _SCOPE: Final = re.compile(r"[!#-\[\]-~]+")  # RFC 6749 §3.3
 def merge_scopes(*groups: Iterable[str]) -> tuple[str, ...]:
     """Return the scopes of all groups without duplicates, in order of first occurrence.
 
-    Raises:
-        TypeError: a group is a string instead of a sequence of strings.
-        ValueError: a scope is invalid.
+    Raises TypeError for a group that is one string, and ValueError for an invalid scope.
     """
     words: dict[str, None] = {}
     for group in groups:
@@ -45,7 +41,7 @@ def merge_scopes(*groups: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Return the scopes in the claim `scope` (RFC 8693 §4.2) or `scp` (some issuers), from a string or a list."""
+    """Return the scopes in the claim `scope` (RFC 8693 §4.2), or in `scp`, which some issuers use instead."""
     value = claims.get("scope", claims.get("scp"))
     if isinstance(value, str):
         return frozenset(value.split())
@@ -55,7 +51,7 @@ def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
 
 
 def expand_scopes(granted: Iterable[str], implies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """Return the granted scopes and all scopes that they imply; cycles are harmless."""
+    """Return the granted scopes and all scopes that they imply."""
     found: set[str] = set()
     waiting = list(granted)
     while waiting:
@@ -71,7 +67,7 @@ def missing_scopes(needed: Iterable[str], held: frozenset[str]) -> tuple[str, ..
     return tuple(word for word in needed if word not in held)
 
 
-# Reason → message for developers of the client. No message contains a part of the token.
+# Reason → message for developers of the client. No message contains any part of the token.
 REASONS: Final = {
     "malformed": "The access token is not a valid signed JWT",
     "type": "The token is not an access token",
@@ -102,11 +98,9 @@ _BEARER_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # syntax "b64token"
 class BearerChallenge:
     """Refusal of a request: the status and the value of `WWW-Authenticate`.
 
-    Attributes:
-        status: 400 for a malformed header, 401 for a missing or invalid token, 403 for missing scopes.
-        error: error code of RFC 6750 §3.1; None if no token was sent.
-        description: text for developers; printable ASCII without quotes.
-        scopes: all scopes that the request needs.
+    The status is 400 for a malformed header, 401 for a missing or invalid token, and 403 for missing scopes. `error` is
+    an error code of RFC 6750 §3.1, or None if no token was sent. `description` is for developers, in printable ASCII
+    without quotes. `scopes` are all scopes that the request needs.
     """
 
     status: int
@@ -126,11 +120,9 @@ class BearerChallenge:
 
 
 def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | BearerChallenge:
-    """Return the token of an `Authorization` header, or the challenge to send.
+    """Return the token of an `Authorization` header, or the challenge to send with `scopes`.
 
-    Args:
-        header: value of the header, or None; repeated headers are joined by commas, so they are malformed.
-        scopes: scopes for the challenge.
+    Repeated headers are joined by commas, which makes the value malformed.
     """
     if header is None:
         return BearerChallenge(401, scopes=scopes)
@@ -152,16 +144,16 @@ class TokenError(Exception):
 
 
 class Principal(str):
-    """The caller of a request. `str(principal)` is the caller's identity: issuer, subject and client.
+    """The caller of a request. `str(principal)` identifies the caller by issuer, subject and client.
 
-    Sessions, sealed states and tasks are bound to the principal's identity. The attributes describe the token of one
-    request. A client remains the same principal if it sends different scopes later.
+    Sessions, sealed states and tasks belong to the caller's identity. The next request of the caller may have other
+    scopes and claims.
 
     Attributes:
         issuer: issuer of the token.
-        subject: the user, or the client itself if it acts for no user; "" if the token has no subject.
-        client: the OAuth client; "" if the token names no client.
-        scopes: granted scopes, and the scopes that the configured hierarchy adds.
+        subject: the user, or the client itself if it acts for no user. "" if the token has no subject.
+        client: the OAuth client. "" if the token has no client.
+        scopes: granted scopes, and the scopes that they imply in the configured hierarchy.
         claims: claims of the token, read-only. The token itself is not stored.
     """
 
@@ -172,7 +164,7 @@ class Principal(str):
     claims: Mapping[str, Any]
 
     def __new__(cls, issuer: str, subject: str, client: str, scopes: frozenset[str], claims: Json) -> Principal:
-        """Create a principal; the arguments are the values of the attributes."""
+        """Create a principal."""
         principal = super().__new__(cls, json.dumps([issuer, subject, client]))
         principal.issuer, principal.subject, principal.client, principal.scopes = issuer, subject, client, scopes
         principal.claims = MappingProxyType(claims)
@@ -184,13 +176,7 @@ class Principal(str):
 
 @dataclass(frozen=True, slots=True)
 class TokenHeader:
-    """Unverified facts about a token.
-
-    Attributes:
-        algorithm: `alg`.
-        key_id: `kid`, if any.
-        issuer: `iss` of the payload, which selects the keys for the verification.
-    """
+    """Unverified data of a token. `issuer` is the claim `iss`."""
 
     algorithm: str
     key_id: str | None
@@ -201,11 +187,8 @@ class TokenHeader:
 class ClaimRules:
     """Rules for claims.
 
-    Attributes:
-        issuers: accepted issuers.
-        audiences: accepted audiences; each is a name of this server.
-        leeway: allowed clock difference in seconds.
-        implies: scope → scopes that it implies.
+    `audiences` are names of this server. `leeway` is the allowed clock difference in seconds. `implies` maps a scope to
+    the scopes that it implies.
     """
 
     issuers: tuple[str, ...]
@@ -215,11 +198,7 @@ class ClaimRules:
 
 
 def read_token_header(token: str, algorithms: Collection[str]) -> TokenHeader:
-    """Return the header and the issuer of a JWT in compact form.
-
-    Raises:
-        TokenError: the reason is `malformed`, `type`, `algorithm` or `issuer`.
-    """
+    """Return the header and the issuer of a JWT in compact form, or raise TokenError."""
     parts = _COMPACT.fullmatch(token)
     if parts is None:
         raise TokenError("malformed")
@@ -237,11 +216,7 @@ def read_token_header(token: str, algorithms: Collection[str]) -> TokenHeader:
 
 
 def read_claims(payload: bytes) -> Json:
-    """Return the claims of a verified payload.
-
-    Raises:
-        TokenError: the reason is `malformed`.
-    """
+    """Return the claims of a verified payload, or raise TokenError."""
     try:
         claims = from_json(payload, allow_inf_nan=False)
     except ValueError:
@@ -252,17 +227,10 @@ def read_claims(payload: bytes) -> Json:
 
 
 def check_claims(claims: Json, rules: ClaimRules, now: float, *, signed: bool = True) -> Principal:
-    """Return the caller, from the claims of a verified JWT or of a checked opaque token.
+    """Return the caller from the claims of a token, or raise TokenError. `now` is in seconds since the epoch.
 
-    Args:
-        claims: claims of the token.
-        rules: rules for the claims.
-        now: seconds since the epoch.
-        signed: True for a JWT, which must have issuer and expiry. Token introspection (RFC 7662 §2.2) may return
-            `active` instead of issuer and expiry.
-
-    Raises:
-        TokenError: see `REASONS`.
+    A `signed` token, which is a JWT, must have an issuer and an expiry. An opaque token may have `active` instead
+    (RFC 7662 §2.2).
     """
     if not signed and claims.get("active", True) is not True:
         raise TokenError("inactive")

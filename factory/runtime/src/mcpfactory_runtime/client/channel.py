@@ -14,42 +14,34 @@ _ENDING: Final = 5.0  # maximum seconds for canceled tasks to end
 
 
 class Receiver(Protocol):
-    """Receiver of a channel's messages. The methods do not block."""
+    """Receiver of a channel's messages."""
 
     def received(self, message: Any, http: Json | None = None) -> None:
-        """Handle a received JSON value, or text that is not JSON."""
+        """Handle a received JSON value, or text that is not JSON as a string."""
 
     def failed(self, request_id: Any, error: Exception) -> None:
-        """Handle the failure of one request: it will get no response."""
+        """Handle the failure of one request, which will get no response."""
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """Stop the timeout of a request while the user logs in; restart the timeout if `delayed` is False."""
+        """Stop the timeout of a request while the user logs in, or restart it if `delayed` is False."""
 
     def lost(self, error: Exception) -> None:
-        """Handle the end of the connection: no more messages will arrive."""
+        """Handle the end of the connection."""
 
 
 class ClientChannel(ABC):
     """A connection to one server."""
 
     http = False
-    """True if messages are sent as HTTP requests; failures are then reported per request."""
+    """True if messages are HTTP requests, so that failures are reported per request."""
 
     @abstractmethod
     async def open(self, receiver: Receiver) -> None:
-        """Connect.
-
-        Raises:
-            ConnectionLostError: the server cannot be started or reached.
-        """
+        """Connect, or raise ConnectionLostError."""
 
     @abstractmethod
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """Send a message; `headers` are used only by HTTP channels.
-
-        Raises:
-            ConnectionLostError: the connection was closed.
-        """
+        """Send a message, or raise ConnectionLostError."""
 
     @abstractmethod
     async def send_raw(self, data: bytes) -> None:
@@ -60,24 +52,21 @@ class ClientChannel(ABC):
         """Close the connection, and end its tasks and processes."""
 
     def forget(self, request_id: Any) -> bool:
-        """Forget a request that the caller abandoned.
-
-        Return True if the server needs no notification about the abandoned request.
-        """
+        """Forget an abandoned request, and return False if the caller must still notify the server."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
-        """Open the stream of the server's own messages (handshake lifecycle). Return False if no stream is needed."""
+        """Open the stream for messages that the server starts, or return False if the channel has no such stream."""
         return False
 
     @property
     def diagnostics(self) -> str:
-        """Return the server's output that is not part of the protocol (stderr of a process)."""
+        """Return the process's stderr output, or "" if the server is not a process."""
         return ""
 
 
 async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancel tasks, and wait a few seconds until they end. Abandon tasks that ignore the cancellation."""
+    """Cancel tasks, and wait a few seconds for their end."""
     left = list(tasks)
     for task in left:
         task.cancel()
@@ -85,19 +74,15 @@ async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
         ended, _ = await asyncio.wait(left, timeout=_ENDING)
         for task in ended:
             if not task.cancelled():
-                task.exception()  # the waiting caller has got the error already
+                task.exception()  # mark the exception as retrieved
 
 
 class ConnectionLostError(Exception):
-    """The connection failed or ended, because the server exited, closed its output or refused the connection."""
+    """The server exited, closed its output, or refused the connection."""
 
 
 class HttpError(Exception):
-    """An HTTP response without a JSON-RPC message.
-
-    `status` is the HTTP status of the response, `body` the text. `why` is an explanation that precedes the body in the
-    error message.
-    """
+    """An HTTP response without a JSON-RPC message. In the error message, the explanation `why` precedes the body."""
 
     def __init__(self, status: int, body: str, headers: dict[str, str] | None = None, why: str = "") -> None:
         self.status = status
@@ -112,11 +97,8 @@ class ProtocolError(Exception):
 
 
 class ResultError(Exception):
-    """A tool failed (the message is from the tool), or the result has another type than the caller requested."""
+    """A tool failed, with the tool's message, or the result has another type than requested."""
 
 
 class SessionEndedError(McpError):
-    """The session is unknown to the server (HTTP status 404).
-
-    The request had no effect, so a new client can retry it.
-    """
+    """The server does not know the session (HTTP status 404), so a new client can safely retry the request."""

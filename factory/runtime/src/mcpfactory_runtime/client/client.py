@@ -1,8 +1,8 @@
 """MCP client that detects the lifecycle of a server.
 
-Params and results are dicts, as in the protocol. Detection (basic/versioning, Backward Compatibility): a server uses
-the per-request lifecycle if it answers `server/discover` with a result or with an error of the per-request lifecycle.
-After any other response, or a timeout, the client sends `initialize`.
+Params and results are dicts, as in the protocol. The client first sends `server/discover` (basic/versioning, Backward
+Compatibility). A server uses the per-request lifecycle if it returns a result or an error of that lifecycle. After any
+other response, or after a timeout, the client sends `initialize`.
 """
 
 from __future__ import annotations
@@ -61,29 +61,30 @@ class Client:
     ...     print([tool["name"] for tool in await client.list_tools()])
 
     Args:
-        channel: connection to the server; `connect_stdio`, `connect_http` and `connect_memory` create one.
+        channel: connection to the server. `connect_stdio`, `connect_http` and `connect_memory` create a channel.
         mode: the lifecycle; "auto" detects it.
         revision: the revision to request; "" is the newest revision of the lifecycle. In mode "auto", a given revision
             determines the lifecycle.
         elicitation, sampling: handlers of these requests. A handler takes the params, and returns the result or an
-            awaitable of it.
-        roots: list of roots for `roots/list`, or a function that returns one.
-        capabilities: capabilities to declare instead of those implied by the handlers.
+            awaitable of the result.
+        roots: list of roots for `roots/list`, or a function that returns the list.
+        capabilities: capabilities to declare instead of those that the handlers imply.
         notified: function that is called with (method, params) of each notification.
         info: `Implementation` object of this client.
         timeout: seconds to wait for a response; None waits forever.
-        probe_timeout: seconds for a process to start and answer `server/discover` before `initialize` is tried.
-        log_level: lowest level of log messages to request from the server; "" requests none.
-        kept: maximum number of messages in the transcript; older ones are dropped.
-        cache: True to cache lists and resources until they expire, or the server reports a change.
+        probe_timeout: maximum seconds for a process to start and answer `server/discover`, before the client
+            tries `initialize`.
+        log_level: lowest level of log messages to request from the server; "" requests no log messages.
+        kept: maximum number of messages in the transcript. The oldest messages are dropped first.
+        cache: True to cache lists and resources. An entry is valid until it expires or the server reports a change.
 
     Attributes:
         revision: record of the negotiated revision.
         server_info, capabilities, instructions: the server's description of itself.
-        transcript: all messages so far.
+        transcript: the messages so far.
 
-    Methods that call the server raise McpError (an error from the server), TimeoutError, ConnectionLostError,
-    HttpError (a response that is not a message) or ProtocolError.
+    Methods that call the server raise McpError for an error response, HttpError for a response without a message,
+    TimeoutError, ConnectionLostError or ProtocolError.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class Client:
         self.log_level = log_level
         self._mode = mode
         self._requested = revision
-        # Version in sent messages. This client may not know a version that the user requested.
+        # Version in sent messages. The user may request a version that this client does not know.
         self._version = revision or LATEST.name
         self._handlers = Handlers(elicitation, sampling, roots)
         self._declared = capabilities
@@ -140,9 +141,8 @@ class Client:
     ) -> Client:
         """Return a client for a server in a child process.
 
-        `env` is the server's environment; `inherit` adds the environment variables of this process. With
-        `start_new_session` (setsid), Ctrl-C in our terminal does not interrupt the server. `options` are those of
-        `Client`.
+        `env` adds variables to the server's environment. `inherit` adds the variables of this process. With
+        `start_new_session` (setsid), Ctrl-C in our terminal does not interrupt the server.
         """
         return cls(StdioChannel(command, env, cwd, inherit=inherit, start_new_session=start_new_session), **options)
 
@@ -150,13 +150,13 @@ class Client:
     def connect_http(
         cls, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None, **options: Any
     ) -> Client:
-        """Return a client for a server at a URL.
+        """Return a client for a server at an http or https URL.
 
         Args:
-            url: http or https URL.
+            url: URL of the MCP endpoint.
             headers: headers for each request, such as Authorization.
-            oauth: token provider; calls may then also raise OAuthError.
-            **options: options of the class.
+            oauth: token provider, because of which calls may also raise OAuthError.
+            **options: arguments of `Client`.
         """
         from mcpfactory_runtime.client.http import HttpChannel  # noqa: PLC0415 - the HTTP library is loaded on demand
 
@@ -164,7 +164,7 @@ class Client:
 
     @classmethod
     def connect_memory(cls, stream: MemoryConnectionEnd, **options: Any) -> Client:
-        """Return a client for a server in this process, connected by a byte stream; `options` are those of `Client`."""
+        """Return a client for a server in this process."""
         return cls(MemoryChannel(stream), **options)
 
     async def __aenter__(self) -> Client:
@@ -180,7 +180,7 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connection, and end the server's process if the client started it."""
+        """Close the connection, and end the server's process if the client started the process."""
         await self._session.aclose()
 
     @property
@@ -190,17 +190,17 @@ class Client:
 
     @property
     def transcript(self) -> Transcript:
-        """Return all messages that were sent or received so far."""
+        """Return the messages so far."""
         return self._session.transcript
 
     @property
     def lost(self) -> Exception | None:
-        """Return the error that ended the connection, or None while it is open; after `aclose`, a ProtocolError."""
+        """Return the error that ended the connection, or None while the connection is open."""
         return self._session.ended
 
     @property
     def stderr(self) -> str:
-        """Return the end of the stderr output of the server's process."""
+        """Return the end of the server's stderr output."""
         return self._session.channel.diagnostics
 
     @property
@@ -221,7 +221,7 @@ class Client:
             await self._initialize_or_discover()
 
     async def _probe(self) -> bool:
-        """Return True after a successful `server/discover`, False if the server needs `initialize`."""
+        """Send `server/discover`, and return False if the server needs `initialize`."""
         try:
             await self._discover(LATEST.name, timeout=self._probe_timeout)
         except McpError as error:
@@ -239,7 +239,7 @@ class Client:
         return True
 
     async def _initialize_or_discover(self) -> None:
-        """Send `initialize`. If the server refuses, retry `server/discover`: the first attempt may have timed out."""
+        """Send `initialize`, and after a refusal again `server/discover`, whose first attempt may have timed out."""
         try:
             await self._initialize_anywhere(LATEST_LEGACY.name)
         except McpError as refusal:
@@ -257,7 +257,7 @@ class Client:
             self._use_revision(max(supported), MODERN[max(supported)])
 
     async def _initialize_anywhere(self, version: str) -> None:
-        """Send `initialize`; use HTTP+SSE, the oldest HTTP transport, if the URL does not support Streamable HTTP."""
+        """Send `initialize`, with HTTP+SSE if the URL does not support Streamable HTTP."""
         try:
             await self._initialize(version)
         except HttpError as error:
@@ -316,14 +316,14 @@ class Client:
         progress: Progress | None = None,
         cancellable: bool = True,
     ) -> Json:
-        """Send one request and return its result unchanged (also `input_required`).
+        """Send one request and return its result unchanged, even if the result is `input_required`.
 
         Args:
             method: name of the method.
-            params: params of the request; metadata of the lifecycle and the trace is added to their `_meta`.
-            timeout: seconds; -1 is the client's timeout; with None, the client waits forever.
+            params: params of the request. The client adds `_meta` of the lifecycle and the trace.
+            timeout: maximum seconds for the response. The value -1 means the client's timeout, and None means no limit.
             progress: receives the params of progress notifications for this request.
-            cancellable: True to notify the server if the request is abandoned.
+            cancellable: True to notify the server if the caller abandons the request.
         """
         cache = self._cache if method in self.revision.cacheable else None
         if cache is not None and (known := cache.find(method, params)) is not None:
@@ -362,7 +362,7 @@ class Client:
     def listen(
         self, *, tools: bool = False, prompts: bool = False, resources: bool = False, uris: Iterable[str] = ()
     ) -> Subscription:
-        """Subscribe to changes of these lists, and of the resources at `uris`; see `Subscription`."""
+        """Subscribe to changes of the selected lists, and of the resources at `uris`."""
         wanted = subscription_filter(tools, prompts, resources, uris)
         listen = self._with_meta({"notifications": wanted}, None) if self.modern else None
         return Subscription(self._session, wanted, listen, self._timeout)
@@ -372,19 +372,16 @@ class Client:
         await self._session.notify(method, params)
 
     async def send_raw(self, data: bytes) -> None:
-        """Send bytes as a message. Responses appear in the transcript."""
+        """Send bytes as a message."""
         self.transcript.sent(data.decode("utf-8", "replace"))
         await self.channel.send_raw(data)
 
     async def ping(self) -> None:
-        """Check that the server responds, with `ping` or, in the per-request lifecycle, `server/discover`."""
+        """Check that the server responds to `ping`, or to `server/discover` in the per-request lifecycle."""
         await self.request("server/discover" if self.modern else "ping")
 
     async def set_log_level(self, level: str) -> None:
-        """Request log messages of this level and above.
-
-        In the per-request lifecycle, each later request contains the level.
-        """
+        """Request log messages of this level and above."""
         self.log_level = level
         if not self.modern:
             await self.request("logging/setLevel", {"level": level})
@@ -394,8 +391,8 @@ class Client:
     async def list_tools(self, *, keep_invalid: bool = False) -> list[Json]:
         """Return the tools of all pages.
 
-        Over HTTP in the per-request lifecycle, tools with an invalid `x-mcp-header` are omitted with a warning, as the
-        specification requires (Custom Headers). If `keep_invalid` is True, keep tools with an invalid `x-mcp-header`.
+        In the per-request lifecycle over HTTP, the list omits tools with an invalid `x-mcp-header` (Custom Headers),
+        unless `keep_invalid` is True.
         """
         tools = await self._pages("tools/list", "tools")
         if self.channel.http and self.revision.method_header and not keep_invalid:
@@ -427,14 +424,10 @@ class Client:
     async def call_tool_as(self, kind: type[T], name: str, arguments: Json | None = None, **options: Any) -> T:
         """Call a tool and return its result as a `kind`, such as a pydantic model, a dataclass or `list[str]`.
 
-        Args:
-            kind: a type that pydantic supports.
-            name: name of the tool.
-            arguments: arguments of the call.
-            options: options of `call_tool`.
+        `options` are arguments of `call_tool`.
 
         Raises:
-            ResultError: the tool failed (with the tool's message), or the result has another type.
+            ResultError: the tool failed, or the result has another type.
         """
         return typed_result(await self.call_tool(name, arguments, **options), kind)
 
@@ -460,7 +453,7 @@ class Client:
         return await self.call("prompts/get", {"name": name, "arguments": dict(arguments or {})})
 
     async def complete(self, ref: Json, argument: str, value: str, context: Mapping[str, str] | None = None) -> Json:
-        """Return completions for an argument of a prompt or template: `values`, optionally `total` and `hasMore`."""
+        """Return completions for an argument of a prompt or template: `values`, and maybe `total` and `hasMore`."""
         params: Json = {"ref": ref, "argument": {"name": argument, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}
@@ -522,7 +515,6 @@ class Client:
         return await self._handlers.answer(method, params)
 
     async def _input_response(self, key: str, wanted: Any) -> Json:
-        """Return the answer to one of `inputRequests` (per-request lifecycle)."""
         if not isinstance(wanted, dict) or not isinstance(wanted.get("method"), str):
             raise ProtocolError(f"the input request {key!r} has no method")
         try:

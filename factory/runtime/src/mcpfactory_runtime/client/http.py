@@ -1,6 +1,6 @@
-"""Client channels over HTTP: Streamable HTTP, and the HTTP+SSE transport of the oldest revision (basic/transports).
+"""Client channels over HTTP: Streamable HTTP and HTTP+SSE (basic/transports).
 
-The HTTP library is loaded with this module. Therefore other modules import this module on demand.
+Other modules import this module on demand, because it imports the HTTP library.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from mcpfactory_runtime.urls import (
 __all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch", "fetch_public"]
 
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-_MAX_RESUMES: Final = 5  # maximum reconnects per request stream
+_MAX_RESUMES: Final = 5  # maximum reconnects per response stream
 _RECONNECT: Final = 1.0  # seconds before a reconnect, unless the server sends `retry`
 _OPEN_TIMEOUT: Final = 1.0  # maximum seconds to wait for the response headers of the GET stream
-_ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds for the server to accept a message that is not a request
+_ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds for the server to accept a notification or a response
 _MAX_LOGINS: Final = 2  # maximum token renewals per message
 _KEPT_HEADERS: Final = frozenset(
     {"content-type", SESSION_HEADER, "www-authenticate", "allow", "location", "retry-after"}
@@ -57,8 +57,6 @@ _KEPT_HEADERS: Final = frozenset(
 
 
 class _Http(ClientChannel):
-    """Base of both HTTP transports: HTTP client, authorization, background tasks, and conversion of errors."""
-
     http = True
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None) -> None:
@@ -70,7 +68,6 @@ class _Http(ClientChannel):
         self._tasks: dict[Any, asyncio.Task[None]] = {}
 
     async def open(self, receiver: Receiver) -> None:
-        """Create the HTTP client. The first request opens the connection."""
         if not host_port_of(self.url):
             raise ConnectionLostError(f"{self.url!r} is not an http or https URL")
         self._receiver = receiver
@@ -84,7 +81,7 @@ class _Http(ClientChannel):
             await self._client.aclose()
 
     async def exchange(self, method: str, content: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
-        """Send an HTTP request with only these headers and those of HTTP itself, for checks of the transport."""
+        """Send an HTTP request without additional headers, for checks of the transport."""
         try:
             async with self._http.stream(method, self.url, content=content, headers=dict(headers)) as response:
                 answer = await _read(response)
@@ -111,10 +108,7 @@ class _Http(ClientChannel):
         content: bytes | None = None,
         request_id: Any = None,
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with our token.
-
-        If the server refuses the token, renew the token and retry. Raises OAuthError.
-        """
+        """Send a request with our token, and retry with a new token if the server refuses the token."""
         logins = 0
         while True:
             token = self.oauth.token(self.url) if self.oauth else ""
@@ -137,7 +131,7 @@ class _Http(ClientChannel):
     async def _follow_redirects(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, token: str
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with a token. Follow a redirect if it keeps the origin and the method of the request."""
+        """Send a request, and follow redirects that keep the origin and the method."""
         redirects = RedirectTracker()
         while True:
             presented = {"Authorization": f"Bearer {token}"} if token else {}
@@ -149,12 +143,7 @@ class _Http(ClientChannel):
             url = found.url
 
     async def _send_post(self, url: str, headers: Mapping[str, str], content: bytes) -> tuple[bytes, httpx.Response]:
-        """POST a message whose response, if any, arrives elsewhere. Return the body and the HTTP response.
-
-        Raises:
-            ConnectionLostError: the server is unreachable, or does not accept the message in time.
-            OAuthError: no token is available.
-        """
+        """POST a message without a separate response."""
         try:
             # No timeout with OAuth, because the user may have to log in.
             async with asyncio.timeout(None if self.oauth else _ACCEPT_TIMEOUT):
@@ -168,12 +157,11 @@ class _Http(ClientChannel):
             raise self._unreachable(error) from None
 
     async def _fetch(self, request: Fetch) -> HttpAnswer:
-        """Send a request to an authorization server, or for metadata."""
         try:
             async with asyncio.timeout(FETCH_TIME):
                 *places, last = await self._permitted_urls(request.url)
                 for place in places:
-                    # The request was not sent, so try the next address.
+                    # the request was not sent, so try the next address
                     with suppress(httpx.ConnectError, httpx.ConnectTimeout):
                         return await self._fetch_at(place, request)
                 return await self._fetch_at(last, request)
@@ -181,7 +169,7 @@ class _Http(ClientChannel):
             raise self._unreachable(error, request.url) from None
 
     async def _fetch_at(self, place: str, request: Fetch) -> HttpAnswer:
-        """Send a request to a checked address. `Host` and TLS use the host name of the request's URL."""
+        """Send a request to an IP address, with the host name of the request's URL in `Host` and TLS."""
         parts = urlsplit(request.url)
         too_large = OAuthError("bad_response", f"{request.url} returned more than {FETCH_SIZE} bytes")
         async with self._http.stream(
@@ -195,13 +183,10 @@ class _Http(ClientChannel):
         return HttpAnswer(response.status_code, dict(response.headers.items()), content)
 
     async def _permitted_urls(self, url: str) -> list[str]:
-        """Return one URL for each permitted address, with the address instead of the host name.
+        """Return the URL with each permitted IP address instead of the host name, or raise OAuthError.
 
-        The list is never empty. A remote server may refer to public addresses, and to the hosts in
-        `OAuth.private_hosts`.
-
-        Raises:
-            OAuthError: `unsafe_url`: the URL points to this machine or a private network.
+        Public addresses and the hosts in `OAuth.private_hosts` are permitted. A server on this machine or a private
+        network may refer to all addresses.
         """
         try:
             parts = urlsplit(url)
@@ -235,7 +220,7 @@ class _Http(ClientChannel):
         if self._tasks.get(key) is task:
             del self._tasks[key]
         if not task.cancelled():
-            task.exception()  # the waiting caller has the error already; the event loop need not log it
+            task.exception()  # mark the exception as retrieved, so that the event loop does not log it
 
     def _deliver(self, data: bytes | str, http: dict[str, Any] | None = None) -> Any:
         try:
@@ -254,7 +239,7 @@ async def _addresses(url: str) -> list[str]:
 
 
 class HttpChannel(_Http):
-    """Streamable HTTP: each message is a POST; responses are JSON or event streams."""
+    """Streamable HTTP, in which each message is a POST request, and each response is JSON or an event stream."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None) -> None:
         super().__init__(url, headers, oauth)
@@ -262,10 +247,7 @@ class HttpChannel(_Http):
         self._modern: set[Any] = set()
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message.
-
-        The receiver gets the response to the message. Wait until the server has accepted a notification.
-        """
+        """POST a message, and wait until the server has accepted a notification."""
         if isinstance(message, dict) and "method" in message and "id" in message:
             if headers.get("MCP-Protocol-Version") in MODERN:
                 self._modern.add(message["id"])
@@ -274,21 +256,21 @@ class HttpChannel(_Http):
             await self._post(encode(message), headers)
 
     async def send_raw(self, data: bytes) -> None:
-        """POST bytes and deliver the response."""
+        """POST bytes, and pass the response to the receiver."""
         await self._post(data, {})
 
     def forget(self, request_id: Any) -> bool:
-        """Close the request's stream; in the per-request lifecycle, the end of the stream cancels the request."""
+        """Close the request's stream, which cancels the request in the per-request lifecycle."""
         task = self._tasks.get(request_id)
         if task is not None:
             task.cancel()
         return request_id in self._modern
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
-        """Open the server's GET stream, if the server has one, and receive messages from the stream."""
+        """Open the GET stream, if the server has one."""
         opened = asyncio.Event()
         self._spawn("GET", self._listen(headers, opened))
-        with suppress(TimeoutError):  # some servers send response headers only together with the first message
+        with suppress(TimeoutError):  # some servers send the response headers only with the first message
             await asyncio.wait_for(opened.wait(), _OPEN_TIMEOUT)
         return True
 
@@ -332,7 +314,7 @@ class HttpChannel(_Http):
         self._to.failed(request_id, ConnectionLostError("the server's stream ended without a response"))
 
     async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
-        """Deliver the messages of a response. Return the last event that has an ID, if any."""
+        """Pass the messages of a response to the receiver, and return the last event with an ID."""
         note = _note(response)
         if response.headers.get("content-type", "").startswith("text/event-stream"):
             last: SseEvent | None = None
@@ -353,13 +335,13 @@ class HttpChannel(_Http):
         message = self._deliver(content, note) if content else None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             raise _refused(response, content)
-        if "error" in message:  # the error has no ID if the server could not read the request's ID
+        if "error" in message:  # the error has no ID if the server cannot read the request's ID
             self._to.failed(request_id, error_in_response(message))
         self._to.failed(request_id, ProtocolError(f"the response to request {request_id} has another id"))
         return None
 
     async def _resume(self, request_id: Any, last: SseEvent, headers: Mapping[str, str]) -> None:
-        """Continue a stream that the server closed before its end (basic/transports, Resumability)."""
+        """Reconnect to a stream that ended before the response (basic/transports, Resumability)."""
         for _ in range(_MAX_RESUMES):
             await asyncio.sleep(_RECONNECT if last.retry is None else last.retry / 1000)
             known = {**self._all(headers), "Accept": "text/event-stream", "Last-Event-ID": last.id}
@@ -392,13 +374,13 @@ class HttpChannel(_Http):
                             self._deliver(event.data)
                 await asyncio.sleep(wait)
         except (httpx.HTTPError, OAuthError, ConnectionLostError):
-            return  # no error here, because later requests report the error
+            return  # the next request reports the error
         finally:
             opened.set()
 
 
 class SseChannel(_Http):
-    """HTTP+SSE of the oldest revision: a GET stream whose first event contains the URL for POSTs."""
+    """HTTP+SSE of the oldest revision, in which the first event of a GET stream contains the URL for POST requests."""
 
     _endpoint: str | None = None
 
@@ -420,7 +402,7 @@ class SseChannel(_Http):
             raise ProtocolError(f"{self.url} returned no endpoint") from None
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message; the response arrives on the stream."""
+        """POST a message, whose response arrives on the stream."""
         await self.send_raw(encode(message))
 
     async def send_raw(self, data: bytes) -> None:
@@ -460,7 +442,7 @@ class SseChannel(_Http):
 
 
 def _refused(response: httpx.Response, content: bytes) -> HttpError:
-    """Return the error for a response without a message. The error has the target of a redirect or the JSON error."""
+    """Return the error for an HTTP response without a message."""
     asked, location = response.request, response.headers.get("location", "")
     redirect = redirect_of(asked.method, str(asked.url), response.status_code, location)
     text = content.decode("utf-8", "replace") if redirect is None else redirect.reason
@@ -469,7 +451,6 @@ def _refused(response: httpx.Response, content: bytes) -> HttpError:
 
 
 def _parse_error(content: bytes) -> str:
-    """Return the error in a JSON text, or "" if the text is valid."""
     try:
         decode(content)
     except McpError as error:
@@ -478,7 +459,7 @@ def _parse_error(content: bytes) -> str:
 
 
 def _ended_session(content: bytes) -> SessionEndedError | None:
-    """Return the error, if any, in a 404 response to a request in a session (basic/transports, Session Management)."""
+    """Return the error in a 404 response, which ends the session (basic/transports, Session Management)."""
     try:
         message = decode(content)
     except McpError:
@@ -490,7 +471,7 @@ def _ended_session(content: bytes) -> SessionEndedError | None:
 
 
 async def _read(response: httpx.Response, limit: int = DEFAULT_MAX_SIZE, too_large: Exception | None = None) -> bytes:
-    """Return the body. If the body exceeds `limit` bytes, raise `too_large` [default: an httpx.DecodingError]."""
+    """Return the body of at most `limit` bytes, or raise `too_large` or an httpx.DecodingError."""
     content = bytearray()
     async for data in aiter_decoded(response):
         content += data
@@ -509,21 +490,14 @@ async def _events(response: httpx.Response) -> AsyncIterator[SseEvent]:
 
 
 def _note(response: httpx.Response) -> dict[str, Any]:
-    """Return the status and headers of a response for the transcript."""
     headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
     return {"status": response.status_code, "headers": headers}
 
 
 async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:
-    """Return the body of a small document. The response must be 200; redirects are not followed.
+    """Return the body of a small document. A redirect, or another status than 200, raises OSError.
 
-    Args:
-        url: URL of the document.
-        limit: maximum size in bytes.
-        name: URL with the host name for `Host` and TLS; "" if `url` itself contains the host name.
-
-    Raises:
-        OSError: the document is unavailable, or larger than `limit` bytes.
+    If `url` contains an IP address instead of the host name, `name` is the URL with the host name.
     """
     headers, extensions = {"Accept": "application/json"}, {}
     if name:
@@ -545,7 +519,7 @@ async def fetch_public(url: str, *, limit: int = 1 << 16) -> bytes:
     """Return a small document from an untrusted URL, like `fetch`, but only from public addresses in limited time.
 
     Raises:
-        OSError: as for `fetch`, or the address is private.
+        OSError: the document is unavailable or too large, or the address is private.
     """
     parts = urlsplit(url)
     async with asyncio.timeout(FETCH_TIME):

@@ -1,7 +1,4 @@
-"""HTTP messages of the client: mirrored headers, server-sent events, trace context.
-
-OpenTelemetry is used only if the program has loaded it.
-"""
+"""HTTP messages of the client: mirrored headers, server-sent events, trace context."""
 
 from __future__ import annotations
 
@@ -25,14 +22,7 @@ _PLAIN: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 def mcp_request_headers(
     message: Json, version: str, revision: Revision, parameters: Mapping[str, Mapping[Path, str]]
 ) -> dict[str, str]:
-    """Return the HTTP headers for a message.
-
-    Args:
-        message: request or notification.
-        version: name of the protocol revision.
-        revision: record with the known methods.
-        parameters: tool → path of an argument → header name, from `header_parameters`.
-    """
+    """Return the HTTP headers for a message. `parameters` maps tool → path of an argument → header name."""
     method, params = message.get("method", ""), message.get("params") or {}
     headers = {"MCP-Protocol-Version": version, "Mcp-Method": str(method)}
     row = revision.rows["methods"].get(str(method), "")
@@ -48,7 +38,7 @@ def mcp_request_headers(
 
 
 def encode_value(value: Any) -> str:
-    """Return a string, integer or boolean as a header value, in base64 between markers if it is not plain ASCII."""
+    """Return a string, integer or boolean as a header value, in base64 if it is not plain ASCII."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value)
@@ -59,7 +49,7 @@ def encode_value(value: Any) -> str:
 
 
 def header_parameters(tool: Json) -> dict[Path, str]:
-    """Return the arguments that headers must repeat: a tool's arguments with a valid `x-mcp-header`."""
+    """Return the arguments of a tool with a valid `x-mcp-header`, as path → header name."""
     found = find_header_annotations(tool.get("inputSchema"))
     return {path: header for path, header, _ in found if path and isinstance(header, str) and header}
 
@@ -68,7 +58,7 @@ def _at(value: Any, path: Path) -> Any:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # send 5.0 as 5, because JSON does not distinguish these numbers
+        value = int(value)  # send 5.0 as 5, because JSON does not distinguish the two numbers
     return value if isinstance(value, str | int) else None
 
 
@@ -77,7 +67,7 @@ _DIGITS: Final = 16  # maximum digits of `retry`; Python refuses to parse very l
 
 @dataclass(frozen=True, slots=True)
 class SseEvent:
-    """One event. `id` is the last event ID that was received; `retry` is in milliseconds, or None if not set."""
+    """One event. `id` is the last received event ID, and `retry` is in milliseconds."""
 
     data: str
     event: str = "message"
@@ -86,12 +76,12 @@ class SseEvent:
 
 
 class SseReader:
-    """Parser of an event stream. Events without data are also reported if they have an ID or `retry`."""
+    """Parser of an event stream. An event with an ID or `retry` may have no data."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []  # pieces of an incomplete line
         self._held = b""
-        # Encoding of the first line, which may start with a byte order mark.
+        # Encoding of the next line. Only the first line may start with a byte order mark.
         self._encoding = "utf-8-sig"
         self._data: list[str] = []
         self._event = ""
@@ -142,21 +132,20 @@ class SseReader:
 
 
 TRACE_FIELDS: Final = ("traceparent", "tracestate", "baggage")
-"""Members of `_meta`, written as the HTTP headers of the same names (W3C Trace Context, W3C Baggage)."""
+"""Members of `_meta` that are also HTTP headers (W3C Trace Context, W3C Baggage)."""
 
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?")
 _LIST: Final = re.compile(r"[\t -~]*")
-# Field → maximum characters of its value.
+# Name of a field → maximum characters of the value.
 _LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}
 
 
 def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return the trace metadata for a request: OpenTelemetry's current span and baggage, or {} if there are none.
+    """Return the metadata of OpenTelemetry's current span and baggage for a request.
 
-    Args:
-        given: the existing `_meta`; if it has a `traceparent`, the current span is omitted.
+    If the existing `_meta` (`given`) has a `traceparent`, the current span is omitted.
     """
-    if "opentelemetry.context" not in sys.modules:  # without OpenTelemetry, the program has no current span
+    if "opentelemetry.context" not in sys.modules:  # the program has not loaded OpenTelemetry, so there is no span
         return {}
     from opentelemetry.baggage.propagation import W3CBaggagePropagator  # noqa: PLC0415 - the program has loaded the library
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415 - likewise
@@ -169,16 +158,15 @@ def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, 
 
 
 def forwarded_trace_metadata(carrier: Mapping[str, Any]) -> dict[str, str]:
-    """Return the trace metadata for a forwarded request: the current span, else the trace of the incoming request.
+    """Return the trace metadata for a forwarded request. Without a current span, use the incoming request's trace.
 
-    Args:
-        carrier: `_meta` or HTTP headers of the incoming request. Malformed fields are ignored.
+    `carrier` is the `_meta` or the HTTP headers of the incoming request.
     """
     if not carrier:
         return current_trace_metadata()
     found = {name: carrier[name] for name in TRACE_FIELDS if _well_formed(name, carrier.get(name))}
     here = current_trace_metadata()
-    if "traceparent" in here or "traceparent" not in found:  # `tracestate` requires its own `traceparent`
+    if "traceparent" in here or "traceparent" not in found:  # `tracestate` is valid only with its own `traceparent`
         found.pop("traceparent", None)
         found.pop("tracestate", None)
     return found | here

@@ -1,9 +1,8 @@
 """Client side of authorization for MCP servers over HTTP (basic/authorization): discovery, step-up, refresh.
 
-The authorization starts when the MCP server refuses a request (401, or 403 for missing scopes). The client finds the
-authorization server, and registers with it. The client gets a token by a login in a browser or by a refresh token, and
-stores the token. Registrations are stored per authorization server, and tokens per MCP server; neither is ever sent to
-another server.
+Authorization starts when the MCP server refuses a request with 401, or with 403 for missing scopes. The client finds
+the authorization server and registers there. A login in a browser, or a refresh token, gives an access token.
+Registrations are stored per authorization server and tokens per MCP server, and other servers never receive them.
 """
 
 from __future__ import annotations
@@ -60,8 +59,6 @@ _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_e
 
 @dataclass(frozen=True, slots=True)
 class _ServerToken:
-    """A token for one MCP server. `requested` are the requested scopes, and `granted` are the scopes of the token."""
-
     access_token: str
     refresh_token: str
     expires_at: float | None
@@ -71,22 +68,21 @@ class _ServerToken:
 
 
 class OAuth:
-    """Token provider for `Client.connect_http`: gets and stores tokens. One instance can serve several clients.
+    """Token provider for `Client.connect_http`. The provider gets and stores tokens, for one client or several.
 
     Args:
         visit: shows a URL to the user and returns the complete redirect URL, which begins with `redirect_uri`.
             Without `visit`, the client acts on its own behalf (`client_credentials`).
         redirect_uri: the URI to which browsers are redirected.
-        client_id, client_secret: credentials registered beforehand. If `issuer` is set, only that server receives them.
+        client_id, client_secret: existing credentials of the client. If `issuer` is set, no other server receives them.
         issuer: the authorization server to choose if a resource has several.
-        document: https URL of a client ID metadata document; used if the server supports it.
+        document: https URL of a client ID metadata document, for authorization servers that support such documents.
         name: name of the client on consent pages.
         store: storage of registrations and tokens as JSON objects. All values in the store are secret. Defaults to a
             dict.
         clock: returns seconds since the epoch.
-        private_key: key to use instead of a secret if `client_id` is registered with the matching public key.
-        assertion: source of assertions about the principal, for logins without a browser: a `Workload` or an
-            `IdentityProvider`; requires `issuer`.
+        private_key: key that replaces the secret. `client_id` must be registered with the matching public key.
+        assertion: a `Workload` or an `IdentityProvider`, which replaces the login in a browser; requires `issuer`.
         private_hosts: hosts on a private network that MCP servers may refer to, such as `auth.corp.example`.
         scopes: scopes to request, instead of all scopes in the resource's metadata.
     """
@@ -131,12 +127,12 @@ class OAuth:
         return grant.access_token
 
     def permits_private_host(self, url: str) -> bool:
-        """Return True if a URL's host is in `private_hosts`, regardless of its address."""
+        """Return True if a URL's host is in `private_hosts`."""
         return (urlsplit(url).hostname or "") in self._private_hosts
 
     @staticmethod
     def refused(status: int, header: str) -> bool:
-        """Return True if a response (status, `WWW-Authenticate`) indicates that another token would help."""
+        """Return True if another token would help after a response."""
         return status == 401 or (
             status == 403 and bearer_challenge(header).parameters.get("error") == "insufficient_scope"
         )
@@ -144,28 +140,17 @@ class OAuth:
     async def renew(
         self, url: str, status: int, header: str, used: str, fetch: Callable[[Fetch], Awaitable[HttpAnswer]]
     ) -> None:
-        """Get a token after a refusal.
+        """Get a token after a refusal, or raise OAuthError.
 
-        Args:
-            url: URL of the MCP server.
-            status: status of the refusal.
-            header: `WWW-Authenticate` of the refusal.
-            used: the refused token. If the store already has another token, nothing happens.
-            fetch: makes an HTTP request, without following redirects.
-
-        Raises:
-            OAuthError: no token is available.
+        If the store already has another token than `used`, no new token is requested. `fetch` must not follow
+        redirects.
         """
         async with self._lock:
             if self.token(url) in ("", used):
                 await drive(self.steps(url, status, header), fetch, partial(self._show, url))
 
     def steps(self, url: str, status: int, header: str) -> Steps[None]:
-        """Yield the steps of `renew` (requests and pages to visit), without I/O, and store the token at the end.
-
-        Raises:
-            OAuthError: the authorization server refuses, or its response is invalid.
-        """
+        """Yield the requests and the pages to visit for `renew`, and store the token."""
         challenge = bearer_challenge(header)
         held = self._stored(url)
         if status == 403 and held is not None and set(challenge.scopes) <= set(held.granted):
@@ -180,7 +165,7 @@ class OAuth:
             try:
                 tokens = yield from refresh_token_grant(context, held.refresh_token)
             except OAuthError:
-                self._store.pop(_tokens_of(url), None)  # the tokens are invalid; continue with a login
+                self._store.pop(_tokens_of(url), None)  # the tokens are invalid, so log in
             else:
                 return self._keep(url, server, before, tokens, held.granted)
         offered = () if self._own_scopes or resource is None else resource.scopes
@@ -194,13 +179,13 @@ class OAuth:
                 tokens = yield from authorization_code_grant(context, self._identity.redirect_uri, scopes)
         except OAuthError as error:
             if error.code in ("invalid_client", "unauthorized_client"):
-                # The authorization server deleted this client's registration, so register again at the next login.
+                # The authorization server no longer knows this client, so register again at the next login.
                 self._store.pop(_client_of(server), None)
             raise
         return self._keep(url, server, scopes, tokens, scopes)
 
     def _by_assertion(self, context: GrantContext, url: str) -> Steps[Tokens]:
-        """Exchange an assertion for a token; only the authorization server in `issuer` receives the assertion."""
+        """Exchange an assertion for a token, but only at the authorization server `issuer`."""
         assert self._assertion is not None
         if context.server.issuer != self._identity.issuer:
             raise OAuthError("issuer_mismatch", f"{url} uses {context.server.issuer}, not {self._identity.issuer}")
@@ -230,7 +215,7 @@ class OAuth:
     def _keep(
         self, url: str, server: AuthorizationServer, asked: tuple[str, ...], tokens: Tokens, granted: tuple[str, ...]
     ) -> None:
-        """Store tokens; `granted` are the token's scopes if the response has none (RFC 6749 §5.1)."""
+        """Store tokens. The scopes in the response take precedence over `granted` (RFC 6749 §5.1)."""
         expires_at = None if tokens.expires_in is None else self._clock() + tokens.expires_in
         had = granted if tokens.scopes is None else tokens.scopes
         grant = _ServerToken(tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had)
@@ -250,7 +235,7 @@ class OAuth:
 def _scopes(
     challenge: AuthChallenge, offered: Iterable[str] | None, server: AuthorizationServer, before: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the scopes to request, or () for the default (Scope Selection Strategy, Step-Up Authorization Flow)."""
+    """Return the scopes to request (Scope Selection Strategy, Step-Up Authorization Flow)."""
     wanted = tuple(dict.fromkeys((*before, *(challenge.scopes or offered or ()))))
     if wanted and "offline_access" in server.scopes and "offline_access" not in wanted:
         return (*wanted, "offline_access")
@@ -270,7 +255,7 @@ def _tokens_of(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _ProtectedResource:
-    """A protected resource (RFC 9728). `scopes` is None if missing in the document; `issuers` is never empty."""
+    """A protected resource (RFC 9728). `scopes` is None if the document has no scopes."""
 
     identifier: str
     issuers: tuple[str, ...]
@@ -278,11 +263,7 @@ class _ProtectedResource:
 
 
 def _find_resource(url: str, challenge: AuthChallenge) -> Steps[_ProtectedResource | None]:
-    """Return the metadata of the MCP server at `url`, or None if it has none (as in the first revision).
-
-    Raises:
-        OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.
-    """
+    """Return the metadata of the MCP server at `url`, or None if the server has no metadata."""
     named = challenge.parameters.get("resource_metadata")
     places = [check_metadata_url(named, url, "resource_metadata")] if named else list(_resource_places(url))
     for place in places:
@@ -297,17 +278,10 @@ def _find_resource(url: str, challenge: AuthChallenge) -> Steps[_ProtectedResour
 def _find_authorization_server(
     resource: _ProtectedResource | None, url: str, issuer: str = ""
 ) -> Steps[AuthorizationServer]:
-    """Return the metadata of the resource's authorization server.
+    """Return the metadata of the resource's authorization server. `issuer` is preferred to other issuers.
 
-    Args:
-        resource: metadata from `_find_resource`. None means that the server uses the first revision with authorization,
-            in which the server's origin is the issuer. If the issuer has no metadata, the endpoints are `/authorize`,
-            `/token` and `/register`.
-        url: URL of the MCP server.
-        issuer: issuer to choose if the resource has several.
-
-    Raises:
-        OAuthError: `issuer_mismatch`, `no_pkce`, `unsafe_url`, `bad_metadata`, `bad_response`.
+    In the first revision with authorization, there is no resource (None), and the server's origin is the issuer. An
+    issuer without metadata has the endpoints `/authorize`, `/token` and `/register`.
     """
     issuers = resource.issuers if resource else (origin(url),)
     chosen = issuer if issuer in issuers else issuers[0]
@@ -354,7 +328,7 @@ def _resource(data: Json, url: str) -> _ProtectedResource:
 
 
 def _covers(identifier: str, url: str) -> bool:
-    """Return True if the identifier is the URL or a parent of it: a root document covers all paths of its host."""
+    """Return True if the identifier is the URL or one of its parents."""
     try:
         above, here = urlsplit(identifier), urlsplit(url)
         same = (above.scheme, above.hostname, above.port) == (here.scheme, here.hostname, here.port)

@@ -22,12 +22,11 @@ T = TypeVar("T")
 def typed_result(result: Json, kind: type[T]) -> T:
     """Return a tool's result as a `kind`, such as a pydantic model, a dataclass or `list[str]`.
 
-    The value is the structured content. If the structured content does not match and its only member is `result`, the
-    value is this member. Servers wrap values other than objects in this way. Without structured content, the value is
-    the text, parsed as JSON if possible. The result must then contain exactly one text.
+    The value is the structured content, or its only member `result`, because servers wrap other values than objects.
+    Without structured content, the result must have exactly one text, which is parsed as JSON if possible.
 
     Raises:
-        ResultError: the tool failed (with its message), or the result has another type.
+        ResultError: the tool failed, or the result has another type.
     """
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - the import takes 150 ms
 
@@ -38,7 +37,7 @@ def typed_result(result: Json, kind: type[T]) -> T:
     reasons = []
     for value in _candidates(result.get("structuredContent"), texts):
         try:
-            # Parse JSON, because strict models accept strings for types such as dates only in JSON mode.
+            # Strict models accept strings for types such as dates only in JSON mode.
             return adapter.validate_json(json.dumps(value))
         except ValidationError as error:
             reasons.append(str(error))
@@ -68,23 +67,19 @@ _CHANGED: Final = {
 
 
 class ResultCache:
-    """Cache of results of one client. Use a cache only in the event loop.
-
-    Args:
-        clock: returns seconds.
-    """
+    """Cache of results for one client, for use in the event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._kept: OrderedDict[tuple[str, str], tuple[float, Json]] = OrderedDict()
 
     def find(self, method: str, params: Json | None) -> Json | None:
-        """Return the unexpired result of an equal request, or None if there is none."""
+        """Return the unexpired result of an equal request, or None."""
         kept = self._kept.get(_key(method, params))
         return copy.deepcopy(kept[1]) if kept is not None and self._clock() < kept[0] else None
 
     def keep(self, method: str, params: Json | None, result: Json) -> None:
-        """Store a result for the time in the result's `ttlMs`."""
+        """Store a result for the time in `ttlMs`."""
         lifetime = result.get("ttlMs")
         if not isinstance(lifetime, int | float) or not lifetime > 0 or result.get("resultType") != "complete":
             return

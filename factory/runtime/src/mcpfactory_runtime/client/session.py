@@ -1,6 +1,6 @@
-"""Session of a client: requests and responses over a channel, handlers for the server's requests, subscriptions.
+"""Session of a client: requests and responses, handlers for the server's requests, subscriptions.
 
-Subscriptions use `subscriptions/listen` or, in older revisions, `resources/subscribe` and unsolicited notifications.
+In revisions without `subscriptions/listen`, a subscription uses `resources/subscribe` and unsolicited notifications.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
-    """One message. `message` is decoded JSON, text that is not JSON, or None for an HTTP response without a body.
+    """One message. `message` is JSON data, text that is not JSON, or None for an HTTP response without a body.
 
-    For a message received over HTTP, `http` has `status` and `headers` of the response. Request headers, which may
-    contain credentials, are never stored.
+    For a message received over HTTP, `http` has the `status` and the `headers` of the response. Request headers may
+    contain credentials, so they are never stored.
     """
 
     direction: Literal["sent", "received"]
@@ -48,7 +48,7 @@ class TranscriptEntry:
 
 
 class Transcript(deque[TranscriptEntry]):
-    """The newest entries of the log, oldest first."""
+    """The newest messages, oldest first."""
 
     def sent(self, message: Any) -> None:
         """Add a sent message."""
@@ -66,25 +66,19 @@ class Transcript(deque[TranscriptEntry]):
 
 
 class NotificationReceiver(Protocol):
-    """Receiver of notifications. The methods do not block."""
+    """Receiver of notifications."""
 
     def notified(self, method: str, params: Json) -> None:
         """Handle a notification."""
 
     def ended(self, error: Exception | None) -> None:
-        """Handle the end of the notifications."""
+        """Handle the end of the notifications. `error` is None after a normal end."""
 
 
 class ClientSession:
     """The client's side of a connection. `watchers` receive each notification.
 
-    Args:
-        channel: connection to the server; the method `open` opens the channel.
-        answer: returns the result for a request of the server, or raises McpError.
-        listen: receives each notification.
-        headers: returns the HTTP headers for a message.
-        revision: returns the current revision, which determines the names of methods.
-        kept: maximum number of messages in the transcript.
+    `answer` returns the result for a request of the server, or raises McpError.
     """
 
     def __init__(
@@ -112,11 +106,7 @@ class ClientSession:
         self._lost: Exception | None = None
 
     async def open(self) -> None:
-        """Connect the channel.
-
-        Raises:
-            ConnectionLostError: the server cannot be started or reached.
-        """
+        """Connect the channel, or raise ConnectionLostError."""
         await self.channel.open(self)
 
     async def aclose(self) -> None:
@@ -144,20 +134,10 @@ class ClientSession:
         progress: Progress | None = None,
         cancel: bool = True,
     ) -> Json:
-        """Send a request and return its result.
+        """Send a request and return its result. A `timeout` of None means no limit.
 
-        Args:
-            request_id: ID from `next_id`.
-            method: name of the method.
-            params: params of the request; None omits the params.
-            timeout: seconds; None to wait forever.
-            progress: receives the params of the request's progress notifications.
-            cancel: True to notify the server if the request is abandoned.
-
-        Raises:
-            McpError: the server returned an error.
-            TimeoutError: the response did not arrive in time.
-            ConnectionLostError, HttpError: the server cannot answer.
+        If the caller abandons the request and `cancel` is True, the client notifies the server. The request may raise
+        McpError, TimeoutError, ConnectionLostError or HttpError.
         """
         if self._lost is not None:
             raise self._lost
@@ -188,11 +168,11 @@ class ClientSession:
             self._progress.pop(request_id, None)
             self._limits.pop(request_id, None)
             if future.done() and not future.cancelled():
-                future.exception()  # marks the exception as retrieved, even if the caller was canceled
+                future.exception()  # mark the exception as retrieved, even if the caller was canceled
 
     async def _exchange(self, message: Json, future: asyncio.Future[Json]) -> Json:
         await self.send(message)
-        # The response arrived before send() returned, so let earlier notifications be delivered first.
+        # The response arrived before send() returned, so let the receiver handle earlier notifications first.
         if future.done():
             await asyncio.sleep(0)
         return await future
@@ -289,7 +269,7 @@ class ClientSession:
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # a lost connection is reported to callers, not to the event loop
+            task.exception()  # mark the exception as retrieved; callers report a lost connection
 
 
 async def _call(function: Callable[..., Any], *arguments: Any) -> None:
@@ -299,9 +279,9 @@ async def _call(function: Callable[..., Any], *arguments: Any) -> None:
 
 
 def accept_defaults(params: Json) -> Json:
-    """Accept an elicitation form with the defaults of its fields; a handler for `elicitation=`.
+    """Accept an elicitation form with the default values of its fields, as a handler for `elicitation=`.
 
-    Fields without a default are omitted. Requests to open a URL are declined.
+    Fields without a default are omitted. A request to open a URL is declined.
     """
     properties = (params.get("requestedSchema") or {}).get("properties")
     if not isinstance(properties, dict):
@@ -311,7 +291,7 @@ def accept_defaults(params: Json) -> Json:
 
 
 class Handlers:
-    """Handlers for the server's requests. The capability of a missing handler is not declared to the server."""
+    """Handlers for the server's requests. A capability is declared only if it has a handler."""
 
     def __init__(
         self,
@@ -342,11 +322,7 @@ class Handlers:
         return found
 
     async def answer(self, method: str, params: Json) -> Json:
-        """Return the result for a request.
-
-        Raises:
-            McpError: METHOD_NOT_FOUND if the request has no handler.
-        """
+        """Return the result for a request, or raise McpError if the request has no handler."""
         handler = self._by_method.get(method)
         if handler is None:
             raise McpError(METHOD_NOT_FOUND, f"the client does not support {method}")
@@ -380,16 +356,12 @@ class Subscription:
     ...     async for method, params in changes:
     ...         print(method)
 
-    The loop ends when the server ends the subscription; if an error ends the subscription, the loop raises the error.
-    Entering a subscription (`async with`) may raise the errors of a request. `honoured` is the part of the filter that
-    the server accepted (in the handshake lifecycle, the whole filter).
+    The loop ends when the server ends the subscription. If an error ended the subscription, the loop raises the error.
+    `async with` may raise the errors of a request. `honoured` is the part of the filter that the server accepted. In
+    the handshake lifecycle, `honoured` is the whole filter of the client.
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
-        """Create a subscription.
-
-        `listen` are the params of `subscriptions/listen`; None in revisions without this method.
-        """
         self.honoured = wanted
         self._session = session
         self._listen = listen
@@ -423,7 +395,7 @@ class Subscription:
         item = await self._queue.get()
         if item is not None:
             return item
-        self._queue.put_nowait(None)  # for later calls
+        self._queue.put_nowait(None)  # later calls must also end
         if self._error is not None:
             raise self._error
         raise StopAsyncIteration
@@ -450,7 +422,7 @@ class Subscription:
             self._queue.put_nowait((method, params))
 
     def ended(self, error: Exception | None) -> None:
-        """End the iteration, with an error if there is one."""
+        """End the iteration, with `error` unless it is None."""
         self._error = self._error or error
         self._queue.put_nowait(None)
 

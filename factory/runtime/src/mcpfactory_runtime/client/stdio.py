@@ -1,4 +1,4 @@
-"""Client channels over byte streams: to a child process (basic/transports, stdio), or to a server in this process."""
+"""Client channels over byte streams, to a child process (basic/transports, stdio) or to a server in this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcpfactory_runtime.client.channel import ClientChannel, ConnectionLostError
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import LineReader, decode, encode
 
-_STDERR_KEPT: Final = 256 * 1024  # maximum bytes of stderr to keep; only the end of stderr is kept
+_STDERR_KEPT: Final = 256 * 1024  # maximum bytes of stderr to keep; older bytes are dropped
 _READ: Final = 64 * 1024  # maximum bytes per read
 
 
@@ -31,18 +31,15 @@ class _LineChannel(ClientChannel):
 
     @abstractmethod
     async def _write(self, data: bytes) -> None:
-        """Write all bytes. Raises ConnectionLostError."""
+        """Write all bytes, or raise ConnectionLostError."""
 
     async def _ended(self) -> Exception:
-        """Return the error to raise at the end of the server's output."""
         return ConnectionLostError("the server closed its output")
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """Send a message as one line."""
         await self._write(encode(message) + b"\n")
 
     async def send_raw(self, data: bytes) -> None:
-        """Send bytes as one line."""
         await self._write(data + b"\n")
 
     def _deliver_to(self, receiver: Receiver) -> None:
@@ -67,7 +64,6 @@ class _LineChannel(ClientChannel):
 
 
 def _deliver(line: Any, receiver: Receiver) -> None:
-    """Deliver a message. A line that is not JSON is delivered as text, so that checks can report it."""
     if not isinstance(line, bytes):
         receiver.lost(ProtocolError("the server sent a message that is too long"))
         return
@@ -88,7 +84,7 @@ class MemoryConnectionEnd(Protocol):
         """Return the next bytes from the other end, or b"" after the other end has closed."""
 
     async def aclose(self) -> None:
-        """Close this end; the other end receives b""."""
+        """Close this end, so that the other end receives b""."""
 
 
 class MemoryChannel(_LineChannel):
@@ -98,7 +94,7 @@ class MemoryChannel(_LineChannel):
         self._stream = stream
 
     async def open(self, receiver: Receiver) -> None:
-        """Start to read."""
+        """Start to read the stream."""
         self._deliver_to(receiver)
         self._start()
 
@@ -117,14 +113,7 @@ class MemoryChannel(_LineChannel):
 class StdioChannel(_LineChannel):
     """Channel to a child process over its pipes.
 
-    Args:
-        command: program and arguments, without a shell.
-        env: variables to add to the environment of the process.
-        cwd: working directory of the process.
-        grace: seconds for the process to exit after its input is closed, and again after SIGTERM.
-        inherit: True to inherit this process's environment; otherwise the child process gets only `env`.
-        start_new_session: start the process in its own session (setsid), out of reach of Ctrl-C in our terminal;
-            only `aclose` ends the process.
+    The process has `grace` seconds to exit after its input is closed, and again after SIGTERM.
     """
 
     def __init__(
@@ -178,10 +167,7 @@ class StdioChannel(_LineChannel):
         self._start()
 
     async def aclose(self) -> None:
-        """Close the process's input.
-
-        If the process does not exit, terminate it, then kill it (basic/lifecycle, Shutdown).
-        """
+        """Close the process's input, and terminate or kill a process that does not exit (basic/lifecycle, Shutdown)."""
         process = self._process
         if process is None:
             return
@@ -199,7 +185,7 @@ class StdioChannel(_LineChannel):
         await self._stop()
         if self._stderr_task is not None:
             with suppress(TimeoutError, asyncio.CancelledError):
-                await asyncio.wait_for(self._stderr_task, self._grace)  # wait until the rest of stderr is read
+                await asyncio.wait_for(self._stderr_task, self._grace)  # read the rest of stderr
 
     async def _read(self) -> bytes:
         assert self._process is not None

@@ -1,6 +1,6 @@
 """OAuth for clients, used by the MCP client and by calls to upstream APIs.
 
-Procedures are generators without I/O (`model`); code with an HTTP client executes them.
+Procedures are generators without I/O, which code with an HTTP client executes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """OAuth clients: identity and authentication (basic/authorization, Client Registration), and grants.
 
-A client without user interaction uses client credentials or an assertion.
+All grants raise OAuthError if the authorization server refuses, or if its response is invalid.
 """
 
 from __future__ import annotations
@@ -32,10 +32,7 @@ from mcpfactory_runtime.types import Json
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tokens:
-    """The response of a token endpoint.
-
-    `expires_in` is in seconds. A value that is missing in the response is None or "".
-    """
+    """The response of a token endpoint. `expires_in` is in seconds."""
 
     access_token: str
     refresh_token: str = ""
@@ -45,9 +42,9 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class GrantContext:
-    """Parties of a grant: the authorization server, our registration at this server, and the resource ("" is not sent).
+    """Parties of a grant: the authorization server, our registration there, and the resource.
 
-    For a registration by `private_key_jwt`, `prove` maps an audience to the form fields that replace a secret.
+    With `private_key_jwt`, `prove` maps an audience to the form fields that replace a secret.
     """
 
     server: AuthorizationServer
@@ -57,11 +54,7 @@ class GrantContext:
 
 
 def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: Iterable[str]) -> Steps[Tokens]:
-    """Let the user log in and consent in a browser, and exchange the code. Return the tokens.
-
-    Raises:
-        OAuthError: `state_mismatch`, `issuer_mismatch`, `bad_response`, or the server's own code (`access_denied`).
-    """
+    """Let the user log in and consent in a browser, and return the tokens."""
     verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     asked = {
@@ -82,40 +75,24 @@ def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: I
 
 
 def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Tokens]:
-    """Return new tokens for a refresh token. Keep the old refresh token if the response has no refresh token.
-
-    Raises:
-        OAuthError: the authorization server refuses the request, or its response is invalid.
-    """
+    """Return new tokens, with the old refresh token if the response has no refresh token."""
     tokens = yield from _token(context, {"grant_type": "refresh_token", "refresh_token": refresh_token})
     return replace(tokens, refresh_token=tokens.refresh_token or refresh_token)
 
 
 def client_credentials_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tokens]:
-    """Return tokens for the client itself, without a user (`client_credentials`).
-
-    Raises:
-        OAuthError: the authorization server refuses, or its response is invalid.
-    """
+    """Return tokens for the client itself, without a user."""
     return (yield from _token(context, {"grant_type": "client_credentials", **_scope(scopes)}))
 
 
 def jwt_bearer_grant(context: GrantContext, assertion: str) -> Steps[Tokens]:
-    """Return tokens for a signed assertion, without a user (RFC 7523 §2.1).
-
-    Raises:
-        OAuthError: the authorization server refuses, or its response is invalid.
-    """
+    """Return tokens for a signed assertion, without a user (RFC 7523 §2.1)."""
     form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
     return (yield from _token(context, form))
 
 
 def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tokens]:
-    """Let the user consent on any device (RFC 8628): yield a `Visit` with a code, then poll for the tokens.
-
-    Raises:
-        OAuthError: `bad_response`, `expired_token`, or the server's own code (`access_denied`).
-    """
+    """Let the user consent on any device (RFC 8628), and return the tokens."""
     asked = {"client_id": context.registration.client_id, **_scope(scopes), **_resource(context)}
     form, headers = _authenticated(context, asked)
     answer = yield from post_form(context.server.device_endpoint, form, headers)
@@ -139,7 +116,7 @@ def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tok
 
 
 def _code(url: str, state: str, server: AuthorizationServer) -> str:
-    """Return the code of an authorization response, after checking the issuer (RFC 9207 §2.4)."""
+    """Return the code of an authorization response, after checks of the state and the issuer (RFC 9207 §2.4)."""
     answered = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     if not secrets.compare_digest(answered.get("state", "").encode(), state.encode()):
         raise OAuthError("state_mismatch", "the browser returned a response to another login request")
@@ -174,13 +151,12 @@ def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
 
 
 def _refusal(data: Mapping[str, object], what: str, otherwise: str = "bad_response") -> OAuthError:
-    """Return the error for a response, with the response's code and description; `otherwise` is the default code."""
+    """Return the error for a refusal."""
     code = str(data.get("error") or otherwise)
     return OAuthError(code, f"{what}: {data.get('error_description') or code}")
 
 
 def _authenticated(context: GrantContext, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the form and the headers of a request, with client authentication added."""
     if context.prove is not None and context.registration.method == "private_key_jwt":
         return {**form, **context.prove(context.server.issuer or context.server.token_endpoint)}, {}
     return authenticate_client(context.registration, form)
@@ -202,30 +178,22 @@ _TOKEN: Final = "urn:ietf:params:oauth:token-type:"  # noqa: S105 - a name
 
 
 class AssertionSource(Protocol):
-    """Source of assertions about the principal that requests a token."""
+    """Source of assertions about the user or program that requests a token."""
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Return an assertion for the authorization server `issuer` and the MCP server `resource`.
-
-        Raises:
-            OAuthError: no assertion is available.
-        """
+        """Return an assertion for an authorization server and an MCP server, or raise OAuthError."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivateKey:
-    """Private key of a client that authenticates by `private_key_jwt`, with signature algorithm and optional key ID."""
+    """Private key of a client that authenticates by `private_key_jwt`."""
 
     pem: str
     algorithm: str = "ES256"
     key_id: str = ""
 
     def proof(self, client_id: str, audience: str, now: float) -> dict[str, str]:
-        """Return the form fields that replace a secret in a token request.
-
-        Raises:
-            OAuthError: `no_library`, `bad_key`.
-        """
+        """Return the form fields that replace a secret in a token request, or raise OAuthError."""
         try:
             import jwt  # noqa: PLC0415 - an optional library
         except ImportError:
@@ -246,22 +214,22 @@ class PrivateKey:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload:
-    """Program whose platform attests its identity. `token` returns the platform's JWT for an issuer."""
+    """A program that has a JWT from the platform where it runs, which `token` returns for an issuer."""
 
     token: Callable[[str], str]
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Return the platform's JWT, without any request."""
+        """Return the platform's JWT."""
         yield from ()
         return self.token(issuer)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IdentityProvider:
-    """Identity provider through which a company controls access to MCP servers (Enterprise-Managed Authorization).
+    """Identity provider of a company that controls access to MCP servers (Enterprise-Managed Authorization).
 
-    `id_token` returns the user's ID token. The client `client_id` exchanges the token at `token_endpoint` for a grant
-    that the MCP server's authorization server accepts. No other server receives the ID token.
+    The client `client_id` exchanges the user's ID token at `token_endpoint` for a grant. The MCP server's authorization
+    server accepts this grant. Only `token_endpoint` receives the ID token.
     """
 
     token_endpoint: str
@@ -270,11 +238,7 @@ class IdentityProvider:
     client_secret: str = ""
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
-        """Exchange the ID token, and return the grant.
-
-        Raises:
-            OAuthError: `bad_response`, or the identity provider's own code.
-        """
+        """Exchange the ID token for a grant, and return the grant."""
         form = {
             "grant_type": _EXCHANGE,
             "requested_token_type": f"{_TOKEN}id-jag",
@@ -304,7 +268,7 @@ _SIGNED: Final = "private_key_jwt"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Registration:
-    """Registration of a client at an authorization server; `method` is the authentication at the token endpoint."""
+    """Registration of a client at an authorization server."""
 
     client_id: str
     client_secret: str = ""
@@ -315,15 +279,9 @@ class Registration:
 class OAuthClientSettings:
     """The user's settings for the client.
 
-    Attributes:
-        name: name on consent pages.
-        redirect_uri: the URI to which browsers are redirected; a loopback URI for a native application, an https URI
-            for a web application.
-        client_id, client_secret: credentials registered beforehand at `issuer`; without `issuer`, the secret is never
-            sent.
-        issuer: the authorization server of the registration, and the server to choose if there are several.
-        document: https URL of our client ID metadata document.
-        signs: True if a private key replaces the secret.
+    `client_id` and `client_secret` are existing credentials at `issuer`. Without `issuer`, the secret is never sent. If
+    a resource has several authorization servers, `issuer` is preferred. `document` is the https URL of our client ID
+    metadata document.
     """
 
     name: str
@@ -336,11 +294,7 @@ class OAuthClientSettings:
 
 
 def register(identity: OAuthClientSettings, server: AuthorizationServer) -> Steps[Registration]:
-    """Return a registration: the client ID in `identity`, else our metadata document, else a new registration.
-
-    Raises:
-        OAuthError: `issuer_mismatch`, `no_issuer`, `no_registration`, `unsupported_method`, or the server's own code.
-    """
+    """Return a registration: the configured client ID, our metadata document, or else a new registration."""
     if identity.client_id:
         if identity.issuer and identity.issuer != server.issuer:
             raise OAuthError(
@@ -369,7 +323,7 @@ def register(identity: OAuthClientSettings, server: AuthorizationServer) -> Step
 
 
 def authenticate_client(registration: Registration, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the form and the headers of a token request, with client authentication added (RFC 6749 §2.3.1)."""
+    """Return the form and the headers of a request with client authentication (RFC 6749 §2.3.1)."""
     if registration.method == "client_secret_basic":
         pair = f"{quote_plus(registration.client_id)}:{quote_plus(registration.client_secret)}"
         return form, {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
@@ -400,10 +354,7 @@ def _register_client(identity: OAuthClientSettings, server: AuthorizationServer)
 
 
 def _signed_method(server: AuthorizationServer) -> str:
-    """Return the authentication method for a client with a key.
-
-    Raise OAuthError if `server` does not support the method.
-    """
+    """Return `private_key_jwt` if the server supports this method."""
     if _SIGNED not in server.auth_methods:
         known = ", ".join(server.auth_methods)
         raise OAuthError(
@@ -413,11 +364,7 @@ def _signed_method(server: AuthorizationServer) -> str:
 
 
 def _method(secret: str, chosen: str, server: AuthorizationServer) -> str:
-    """Return the client's authentication method: the registered method, else the first that both sides support.
-
-    Raises:
-        OAuthError: `unsupported_method`.
-    """
+    """Return the registered authentication method, or the first method that both sides support."""
     known = (chosen,) if chosen else server.auth_methods
     for method in ANY_METHOD if secret else ("none",):
         if method in known or not secret:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from mcpfactory_runtime.oauth.steps_and_metadata import OAuthError
 
 _PATH: Final = "/callback"
-_HEAD: Final = 16_384  # maximum bytes of a request's head
+_HEAD: Final = 16_384  # maximum bytes of a request's header section
 _DONE: Final = b"<!doctype html><meta charset=utf-8><title>mcpfactory</title><p>Thank you. You can close this page."
 _OTHER_PAGE: Final = (
     b"<!doctype html><meta charset=utf-8><title>mcpfactory</title><p>This page does not belong to the current login."
@@ -23,9 +23,10 @@ class Loopback:
     """A login through the local browser, for `OAuth(visit, redirect_uri=visit.redirect_uri)`.
 
     Args:
-        port: port of the redirect URI on 127.0.0.1; constant by default, because clients register their redirect URI.
+        port: port of the redirect URI on 127.0.0.1. The default is a fixed port, because clients register the redirect
+            URI.
         show: shows a URL to the user, without blocking.
-        timeout: seconds for the login.
+        timeout: maximum seconds for the login.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class Loopback:
         """Show `url` and return the URL to which the browser was redirected.
 
         Raises:
-            OAuthError: `no_browser`: the port is in use, or the login was not approved in time.
+            OAuthError: `no_browser`: the port is in use, or the login took too long.
         """
         state = parse_qs(urlsplit(url).query).get("state")
         redirected: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -55,7 +56,7 @@ class Loopback:
             )
             writer.write(b"Cache-Control: no-store\r\n\r\n" + body)
             writer.close()
-            with suppress(ConnectionError):  # browsers may reset connections that they opened in advance
+            with suppress(ConnectionError):  # browsers may reset connections that they opened speculatively
                 await writer.wait_closed()
             if ours and not redirected.done():
                 redirected.set_result(self.redirect_uri + target.removeprefix(_PATH))
@@ -66,7 +67,7 @@ class Loopback:
             raise OAuthError(
                 "no_browser", f"cannot listen on port {self._port}: {error.strerror}\nhint: choose another port"
             ) from None
-        with closing(server):  # `async with` would wait for connections that browsers opened in advance
+        with closing(server):  # `async with` would wait for connections that browsers opened speculatively
             self._show(url)
             try:
                 return await asyncio.wait_for(redirected, self._timeout)

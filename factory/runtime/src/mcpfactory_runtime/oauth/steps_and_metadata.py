@@ -1,8 +1,7 @@
 """Procedures and records of the OAuth client: steps, server metadata, challenges.
 
-A procedure is a generator without I/O. A procedure can be tested without a server, and works with any HTTP client. A
-procedure yields steps, and returns a result. After a `Fetch`, the procedure receives the `HttpAnswer`; after a `Visit`,
-the URL of the redirect; after a `Pause`, nothing.
+A procedure is a generator without I/O, so that a test needs no server. A procedure yields steps, and finally returns a
+result. A procedure receives the `HttpAnswer` after a `Fetch`, and the redirect's URL after a `Visit`.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class OAuthError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """An HTTP request to make; redirects are not followed."""
+    """An HTTP request, whose redirects are not followed."""
 
     method: str
     url: str
@@ -48,7 +47,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An HTTP response; header names are in lower case."""
+    """An HTTP response with header names in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -59,8 +58,7 @@ class HttpAnswer:
 class Visit:
     """A page for the user's browser. The procedure receives the complete URL to which the browser was redirected.
 
-    If `code` is set, the user enters the code on the page, possibly on another device. In this case, the browser is not
-    redirected, and the procedure receives "".
+    If `code` is set, the user enters the code on the page, possibly on another device, and the procedure receives "".
     """
 
     url: str
@@ -69,7 +67,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Time to wait, in seconds."""
+    """A pause in seconds."""
 
     seconds: float
 
@@ -82,11 +80,7 @@ async def drive(
     fetch: Callable[[Fetch], Awaitable[HttpAnswer]],
     visit: Callable[[Visit], Awaitable[str]] | None = None,
 ) -> T:
-    """Execute a procedure and return its result.
-
-    Raises:
-        OAuthError: the procedure failed, or needs a browser although `visit` is None (`no_browser`).
-    """
+    """Execute a procedure and return the result. A `Visit` without `visit` raises OAuthError (`no_browser`)."""
     answer: Any = None
     try:
         while True:
@@ -108,25 +102,21 @@ async def drive(
 
 
 def fetch(request: Fetch) -> Steps[HttpAnswer]:
-    """Yield one request and return its response."""
+    """Yield one request, and return the response."""
     answer = yield request
     assert isinstance(answer, HttpAnswer)
     return answer
 
 
 def post_form(url: str, form: dict[str, str], headers: dict[str, str]) -> Steps[HttpAnswer]:
-    """Yield a POST request that sends a form and accepts JSON, and return the response."""
+    """Yield a POST request with a form, and return the response."""
     content = urlencode(form).encode()
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     return (yield from fetch(Fetch("POST", url, {**kind, **headers}, content)))
 
 
 def parse_json_body(answer: HttpAnswer, what: str) -> Json:
-    """Return the body as a JSON object.
-
-    Raises:
-        OAuthError: `bad_response`: the body is not a JSON object.
-    """
+    """Return the body as a JSON object, or raise OAuthError."""
     try:
         value = json.loads(answer.content)
     except ValueError:
@@ -137,12 +127,10 @@ def parse_json_body(answer: HttpAnswer, what: str) -> Json:
 
 
 def check_metadata_url(url: Any, server: str, what: str) -> str:
-    """Return a URL in a server's metadata if the URL is safe: https, or loopback if `server` is also a loopback URL.
+    """Return a URL from a server's metadata, or raise OAuthError if the URL is unsafe.
 
-    See Security Considerations, Communication Security. A remote server must not refer to a local server.
-
-    Raises:
-        OAuthError: `unsafe_url`.
+    An https URL is safe. A loopback URL is safe only if `server` is also a loopback URL, because a remote server must
+    not refer to local servers (Security Considerations, Communication Security).
     """
     try:
         parts = urlsplit(url) if isinstance(url, str) else None
@@ -163,7 +151,7 @@ def check_metadata_url(url: Any, server: str, what: str) -> str:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Return True if a host is this machine."""
+    """Return True if the host is a loopback address or `localhost`."""
     if host == "localhost":
         return True
     try:
@@ -193,7 +181,7 @@ _PARAMETER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AuthChallenge:
-    """A challenge; scheme and parameter names are in lower case."""
+    """A challenge, whose scheme and parameter names are in lower case."""
 
     scheme: str
     parameters: dict[str, str] = field(default_factory=dict)
@@ -205,7 +193,7 @@ class AuthChallenge:
 
 
 def read_challenges(header: str) -> Iterator[AuthChallenge]:
-    """Yield the challenges of a header (several headers joined by commas), up to the first invalid challenge."""
+    """Yield the challenges of a header, up to the first invalid challenge."""
     at = 0
     while scheme := _SCHEME.match(header, at):
         at = scheme.end()
@@ -220,12 +208,12 @@ def read_challenges(header: str) -> Iterator[AuthChallenge]:
 
 
 def bearer_challenge(header: str) -> AuthChallenge:
-    """Return the challenge for access tokens (scheme `Bearer`), or an empty challenge if it is missing."""
+    """Return the challenge with the scheme `Bearer`, or an empty challenge."""
     return next((one for one in read_challenges(header) if one.scheme == "bearer"), AuthChallenge("bearer"))
 
 
 ANY_METHOD: Final = ("client_secret_basic", "client_secret_post", "none")
-"""Client authentication methods in order of preference for a client with a secret."""
+"""Client authentication methods, in order of preference for a client with a secret."""
 
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "device_authorization_endpoint")
 
@@ -234,7 +222,7 @@ _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "device_authori
 class AuthorizationServer:
     """Metadata of an authorization server (RFC 8414, OpenID Connect Discovery).
 
-    `issuer` is "" if only endpoints are known, as from an OpenAPI document.
+    `issuer` is "" if only the endpoints are known, for example from an OpenAPI document.
     """
 
     issuer: str
@@ -254,10 +242,10 @@ class AuthorizationServer:
 
     @classmethod
     def from_metadata(cls, data: Json, issuer: str, url: str, endpoints: Iterable[str]) -> AuthorizationServer:
-        """Return the authorization server that the metadata of `issuer` describes; `url` is the API or MCP server.
+        """Return the authorization server from its metadata, which refers to the API or MCP server at `url`.
 
         Raises:
-            OAuthError: `unsafe_url`: the URL of one of the `endpoints` is unsafe.
+            OAuthError: `unsafe_url`: one of the `endpoints` has an unsafe URL.
         """
         found = {name: check_metadata_url(data[name], url, name) for name in endpoints if data.get(name) is not None}
         return cls(
@@ -274,17 +262,11 @@ class AuthorizationServer:
 
 
 def fetch_server_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
-    """Return the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`.
+    """Return the metadata at an `openIdConnectUrl` or an `oauth2MetadataUrl`.
 
-    If `url` has no well-known path, OpenID's path is appended. The issuer must have the same origin, so that a document
-    cannot describe the issuer of another host.
-
-    Args:
-        url: URL of the metadata or of the issuer.
-        base_url: base URL of the API; loopback endpoints are only permitted for an API on this machine.
-
-    Raises:
-        OAuthError: `unsafe_url`, `bad_metadata`, `issuer_mismatch`, `bad_response`.
+    If `url` has no well-known path, OpenID's path is appended. The issuer must have the origin of `url`, so that a
+    document cannot describe another host's issuer. `base_url` is the base URL of the API, and only an API on this
+    machine may have loopback endpoints.
     """
     if "/.well-known/" not in urlsplit(url).path:
         url = f"{url.rstrip('/')}/.well-known/openid-configuration"

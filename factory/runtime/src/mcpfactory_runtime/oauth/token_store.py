@@ -1,6 +1,7 @@
 """Storage of login tokens: the system's keyring, or files that only their owner can read.
 
-Call the methods in a thread, because each blocks for a short time. Stored values are never logged.
+The methods block, so call them in a thread. A store that cannot be used raises OAuthError. Stored values are never
+logged.
 """
 
 from __future__ import annotations
@@ -31,30 +32,18 @@ _LOCK_TIMEOUT: Final = 60.0  # seconds to wait for a lock
 
 
 class TokenStore(Protocol):
-    """Storage of JSON objects by key. A key is a file name without suffix; `folder` contains the locks."""
+    """Storage of JSON objects by key. A key is a file name without suffix, and `folder` contains the lock files."""
 
     folder: Path
 
     def read(self, key: str) -> Json | None:
-        """Return the stored value, or None if the key does not exist.
-
-        Raises:
-            OAuthError: `no_store`: the store cannot be used.
-        """
+        """Return the stored value, or None."""
 
     def write(self, key: str, value: Json) -> None:
-        """Store a value atomically.
-
-        Raises:
-            OAuthError: `no_store`: the store cannot be used.
-        """
+        """Store a value atomically."""
 
     def delete(self, key: str) -> bool:
-        """Remove the stored value; return True if the value existed.
-
-        Raises:
-            OAuthError: `no_store`: the store cannot be used.
-        """
+        """Remove a value, and return True if the value existed."""
 
 
 class FileStore:
@@ -77,7 +66,7 @@ class FileStore:
         return value if isinstance(value, dict) else None
 
     def write(self, key: str, value: Json) -> None:
-        """Write a value as TokenStore describes; the old value is kept if the process dies meanwhile."""
+        """See TokenStore. If the process dies during the write, the old value remains."""
         try:
             _make_folder(self.folder)
             descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{key}.")  # with mode 600
@@ -109,7 +98,7 @@ class FileStore:
 
 
 class KeyringStore:
-    """Storage in the system's keyring. `folder` contains only locks; `keyring` is the module of that name."""
+    """Storage in the system's keyring."""
 
     def __init__(self, folder: Path, keyring: Any) -> None:
         self.folder = folder
@@ -149,10 +138,7 @@ class KeyringStore:
 def open_store(environ: Mapping[str, str]) -> TokenStore:
     """Return the store that MCPFACTORY_TOKEN_STORE selects: `keyring`, `file`, or a directory.
 
-    If the variable is unset, return the keyring if one is available, otherwise files.
-
-    Raises:
-        OAuthError: `no_store`: no store is available.
+    The default is the keyring if available, or else files.
     """
     choice = environ.get("MCPFACTORY_TOKEN_STORE", "")
     if choice not in ("", "keyring", "file"):
@@ -171,9 +157,6 @@ async def locked(store: TokenStore, key: str) -> AsyncIterator[None]:
     """Hold the lock of a key against other tasks and processes.
 
     The operating system releases the lock if the process dies.
-
-    Raises:
-        OAuthError: `no_store`: the lock cannot be acquired.
     """
     try:
         _make_folder(store.folder)
@@ -210,7 +193,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _refuse_shared(folder: Path) -> None:
-    """Raise `OAuthError` for a directory that other users can write to, because these users could plant tokens."""
+    """Raise OAuthError for a directory to which other users can write, because they could plant tokens there."""
     try:
         found = folder.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -254,10 +237,9 @@ def _user_folder(environ: Mapping[str, str]) -> Path:
 
 
 def _keyring() -> Any:
-    """Return the keyring module, or None if the module is not installed or has no usable backend."""
     try:
-        keyring = import_module("keyring")  # the package is optional, and slow to load
+        keyring = import_module("keyring")  # an optional package, slow to import
         usable = keyring.get_keyring().priority > 0
-    except Exception:  # noqa: BLE001 - not installed, or an error of a backend
+    except Exception:  # noqa: BLE001 - the package is missing, or a backend fails
         return None
     return keyring if usable else None

@@ -1,8 +1,7 @@
 """OAuth proxy: an authorization server for providers without client registration (GitHub, Google, OpenID Connect).
 
-MCP clients register here. The user consents to each client in the browser, and logs in at the provider. Clients get
-tokens of this server; the provider's tokens are stored here, encrypted. `proxy` implements the endpoints without HTTP,
-and `transports/http/oauth_endpoints.py` serves these endpoints over HTTP.
+MCP clients register at the proxy. The user consents to each client in the browser, and logs in at the provider.
+The clients get tokens of the proxy, which stores the provider's tokens encrypted.
 """
 
 from __future__ import annotations

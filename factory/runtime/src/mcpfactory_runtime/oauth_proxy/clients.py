@@ -17,18 +17,18 @@ from mcpfactory_runtime.auth.authorization import is_local_url
 _MAX_URIS: Final = 10
 _LONGEST_URI: Final = 500  # maximum characters of a URI
 _LONGEST_NAME: Final = 80  # maximum characters of a client's name
-# Maximum characters of all redirect URIs together, because the client ID in URLs contains the redirect URIs.
+# Maximum characters of all redirect URIs together. The client ID, which is part of URLs, contains the redirect URIs.
 _LONGEST: Final = 2000
-# RFC 3986 §2: no < > " \ ^ ` { | }
+# A URI must not contain < > " \ ^ ` { | } (RFC 3986 §2).
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]*:[!#-;=?-\[\]_a-z~%]+", re.IGNORECASE)
-# Schemes that browsers or operating systems open themselves, or that send the authorization code unencrypted.
+# Browsers or operating systems handle most of these schemes. The others send the code unencrypted.
 _FORBIDDEN_SCHEMES: Final = re.compile(
     r"about|blob|data|file|filesystem|ftp|intent|javascript|mailto|vbscript|view-source|wss?"
 )
 
 
 class OAuthRequestError(Exception):
-    """Error response of RFC 6749 §5.2, with an error code and a description for developers."""
+    """Error response of RFC 6749 §5.2, with a description for developers."""
 
     def __init__(self, code: str, description: str, status: int = 400) -> None:
         super().__init__(description)
@@ -37,14 +37,7 @@ class OAuthRequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProxyClient:
-    """A client of the OAuth proxy.
-
-    Attributes:
-        id: client ID in this proxy.
-        label: digest of the ID for tokens and records.
-        name: name of the client, not verified.
-        redirect_uris: permitted redirect URIs of the client.
-    """
+    """A client of the OAuth proxy. Tokens and records contain `label`, a digest of the client ID."""
 
     id: str
     label: str
@@ -53,11 +46,7 @@ class ProxyClient:
 
 
 def read_client_registration(body: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the name and redirect URIs from a client's metadata.
-
-    Raises:
-        OAuthRequestError: the URIs are missing, too many, or point to a host that must not receive a code.
-    """
+    """Return the name and redirect URIs from a client's metadata, or raise OAuthRequestError."""
     if not isinstance(body, dict):
         raise OAuthRequestError("invalid_client_metadata", "The body must be a JSON object")
     uris = body.get("redirect_uris")
@@ -77,7 +66,7 @@ def read_client_registration(body: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def is_client_metadata_url(client_id: str) -> bool:
-    """Return True if a client ID is the URL of a metadata document: an https URL with a path, in normal form."""
+    """Return True if a client ID can be the URL of a metadata document: an https URL with a path, in normal form."""
     try:
         parts = urlsplit(client_id)
         port = parts.port
@@ -95,11 +84,7 @@ def is_client_metadata_url(client_id: str) -> bool:
 
 
 def read_client_metadata(client_id: str, body: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the name and redirect URIs of a client from the document at its ID.
-
-    Raises:
-        OAuthRequestError: the document is invalid, describes another client, or requires client authentication.
-    """
+    """Return the name and redirect URIs from the metadata document of a client, or raise OAuthRequestError."""
     described = read_client_registration(body)
     if body.get("client_id") != client_id:
         raise OAuthRequestError("invalid_client", "The client_id in the document does not match this client")
@@ -111,7 +96,7 @@ def read_client_metadata(client_id: str, body: Any) -> tuple[str, tuple[str, ...
 
 
 def is_registered_redirect(registered: Iterable[str], uri: str) -> bool:
-    """Return True if `uri` is a registered redirect URI; loopback addresses may use any port (RFC 8252 §7.3)."""
+    """Return True if `uri` is a registered redirect URI. A loopback address may have any port (RFC 8252 §7.3)."""
     return any(uri == one or _loopback(uri) == _loopback(one) != "" for one in registered)
 
 
@@ -144,19 +129,16 @@ Described = tuple[str, tuple[str, ...]]
 
 log = logging.getLogger(__name__)
 
-_KEPT: Final = 300.0  # seconds that a document, or its absence, is cached
+_KEPT: Final = 300.0  # seconds that a document is cached; a missing document is also cached
 _MAX_DOCUMENTS: Final = 200  # maximum number of cached documents
 _MOST_FETCHES: Final = 30  # maximum fetches per minute
 _MAX_CONCURRENT: Final = 4  # maximum concurrent fetches
 
 
 class ClientMetadataCache:
-    """Cache of client metadata documents. Event loop only.
+    """Cache of client metadata documents. Use the cache only in the event loop.
 
-    Args:
-        fetch: returns the document at a URL from an untrusted client, or raises OSError. None fetches only from
-            public addresses.
-        clock: returns seconds.
+    `fetch` returns the document at an untrusted URL, or raises OSError.
     """
 
     def __init__(self, fetch: Callable[[str], Awaitable[bytes]] | None, clock: Callable[[], float]) -> None:
@@ -167,11 +149,11 @@ class ClientMetadataCache:
         self._busy = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def find(self, client_id: str) -> Described | None:
-        """Return the name and redirect URIs of a client, or None if its document is invalid or unavailable now."""
+        """Return the name and redirect URIs of a client, or None if its document is invalid or unavailable."""
         now = self._clock()
         until, described = self._known.get(client_id, (0.0, None))
         exhausted = len(self._fetched) == _MOST_FETCHES and self._fetched[0] > now - 60.0
-        if until > now or exhausted:  # above the fetch limit, return even stale documents from the cache
+        if until > now or exhausted:  # above the fetch limit, even stale documents are returned
             return described
         self._fetched.append(now)
         async with self._busy:

@@ -1,7 +1,7 @@
-"""Logins, codes and grants of the proxy, and the tokens that it signs.
+"""Logins, codes and grants of the proxy, and the tokens that the proxy signs.
 
-Codes and states are stored as hashes, and the provider's tokens are encrypted. A conditional write removes or marks a
-record that may be used only once, so that only one process can use it.
+Codes and states are stored as hashes, and the provider's tokens are encrypted. Some records may be used only once. A
+conditional write marks or removes such a record, so that only one process can use the record.
 """
 
 from __future__ import annotations
@@ -32,13 +32,9 @@ _JWS: Final = PyJWS()
 
 
 class TokenKeys:
-    """The cryptographic keys of one proxy.
+    """The cryptographic keys of one proxy, one for each kind of token.
 
-    Each kind of token has its own key, so that a token cannot be used as another kind.
-
-    Args:
-        secret: secret of this server, hard to guess.
-        issuer: URL of the proxy. Proxies with the same secret have different keys, because their URLs differ.
+    Proxies with the same secret but different URLs (`issuer`) have different keys.
     """
 
     def __init__(self, secret: str, issuer: str) -> None:
@@ -46,17 +42,14 @@ class TokenKeys:
         self._issuer = issuer
 
     def sign(self, kind: str, claims: Json) -> str:
-        """Return claims as a signed token (RFC 7515) with `typ` set to the kind."""
+        """Return claims as a signed token (RFC 7515), whose `typ` is the kind."""
         content = json.dumps(claims, separators=(",", ":")).encode()
         return _JWS.encode(content, self._key(kind), _ALGORITHM, headers={"typ": kind})
 
     def read(self, kind: str, token: str, now: float | None = None) -> Json | None:
-        """Return the claims of a token, or None if it is not ours, of another kind, or expired.
+        """Return the claims of an untrusted token, or None if the token is not ours, of another kind, or expired.
 
-        Args:
-            kind: the only accepted kind.
-            token: an untrusted token.
-            now: seconds since the epoch; None skips the check of `exp`.
+        If `now` is None, the expiry is not checked.
         """
         try:
             claims = json.loads(_JWS.decode(token, self._key(kind), algorithms=[_ALGORITHM]))
@@ -65,16 +58,13 @@ class TokenKeys:
         return dict(claims) if now is None or claims["exp"] > now else None
 
     def encrypt(self, data: Json, bound: str) -> str:
-        """Encrypt data; only a call with the same `bound` can decrypt it."""
+        """Encrypt data so that decryption requires an equal `bound`."""
         nonce = os.urandom(_NONCE)
         sealed = AESGCM(self._key("vault")).encrypt(nonce, json.dumps(data).encode(), bound.encode())
         return urlsafe_b64encode(nonce + sealed).decode()
 
     def decrypt(self, text: str, bound: str) -> Json | None:
-        """Return the decrypted object.
-
-        Return None if the text was changed, or was encrypted with another `bound` or secret.
-        """
+        """Return the decrypted object, or None if the text was changed, or `bound` or the secret differs."""
         sealed = urlsafe_b64decode(text)
         try:
             data = AESGCM(self._key("vault")).decrypt(sealed[:_NONCE], sealed[_NONCE:], bound.encode())
@@ -87,12 +77,12 @@ class TokenKeys:
 
 
 def digest(text: str) -> str:
-    """Return a digest, which is stored and compared instead of a secret."""
+    """Return a digest of a secret."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 LOGIN_SECONDS: Final = 600.0
-"""Maximum seconds for the user to consent, and maximum seconds for the user to log in."""
+"""Maximum seconds for the user's consent, and again for the login."""
 
 CODE_SECONDS: Final = 60.0
 """Maximum seconds for the client to redeem a code."""
@@ -100,7 +90,7 @@ CODE_SECONDS: Final = 60.0
 GRANT_SECONDS: Final = 30 * 86_400.0
 """Lifetime of an unused grant, in seconds."""
 
-# Key of a record in its space; each record has a separate space, because all records of a space expire together.
+# Key of a record in its space. All records of a space expire together, so each record has a separate space.
 _KEY: Final = ""
 
 
@@ -111,7 +101,7 @@ class GrantStore:
         self._store = store
 
     async def begin_login(self, login: Json) -> str:
-        """Store a login. Return the `state` parameter, which identifies the later redirect from the provider."""
+        """Store a login, and return the `state` parameter, which identifies the provider's later redirect."""
         state = secrets.token_urlsafe(32)
         await self._put(f"oauth/login/{digest(state)}", login, LOGIN_SECONDS)
         return state
@@ -121,22 +111,19 @@ class GrantStore:
         return _load(await self._store.get(f"oauth/login/{digest(state)}", _KEY))
 
     async def end_login(self, state: str, login: Json) -> bool:
-        """Delete a login. Return False if another request has already deleted the login."""
+        """Delete a login, or return False if another request has already deleted the login."""
         space = f"oauth/login/{digest(state)}"
         return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=ExpectedEntry(_KEY, _dump(login)))
 
     async def issue_code(self, waiting: Json, grant: Json) -> str:
-        """Store the data of an authorization code, and the grant that the code gives access to. Return the code."""
+        """Store an authorization code with its grant, and return the code."""
         code = secrets.token_urlsafe(32)
         await self._put(f"oauth/grant/{waiting['grant']}", grant, CODE_SECONDS)
         await self._put(f"oauth/code/{digest(code)}", waiting, CODE_SECONDS)
         return code
 
     async def redeem_code(self, code: str) -> Json | None:
-        """Return the data of a code that was not used before.
-
-        If a code is used twice, the grant ends (RFC 6749 §4.1.2).
-        """
+        """Return the data of an unused code, or end the grant of a used code (RFC 6749 §4.1.2)."""
         space = f"oauth/code/{digest(code)}"
         kept = await self._store.get(space, _KEY)
         waiting = _load(kept)
@@ -156,7 +143,7 @@ class GrantStore:
         return _load(await self._store.get(f"oauth/grant/{grant_id}", _KEY))
 
     async def change(self, grant_id: str, before: Json, after: Json) -> bool:
-        """Replace a grant. Return False if another request has changed the grant meanwhile."""
+        """Replace a grant, or return False if another request has changed the grant meanwhile."""
         space, expected = f"oauth/grant/{grant_id}", ExpectedEntry(_KEY, _dump(before))
         return await self._store.write(space, [(_KEY, _dump(after))], seconds=GRANT_SECONDS, expected=expected)
 

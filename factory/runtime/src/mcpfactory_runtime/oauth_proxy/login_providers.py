@@ -1,4 +1,4 @@
-"""Login providers: their login URLs, the exchange of a code for the provider's token, and the token's owner."""
+"""Login providers: login URLs, the exchange of a code for a token, and the token's owner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT: Final = ("sub", "login", "name", "email", "email_verified", "hd", "prefer
 
 
 class ProviderRefusedError(Exception):
-    """Error for a request that the provider refused; the message contains the provider's error code."""
+    """The provider refused a request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,12 +32,13 @@ class LoginProvider:
         authorize_url: URL of the authorization endpoint.
         token_url: URL of the token endpoint.
         client_id, client_secret: credentials of this server's application at the provider.
-        identify: returns the claims of a token's owner (`sub`; optional `login`, `email` …), or None if the token is no
-            longer valid. `identify` should refuse tokens of other applications, if the provider can detect such tokens.
+        identify: returns the claims of a token's owner, or None if the token is no longer valid. The claims are `sub`,
+            and optionally `login`, `email` and others. If possible, `identify` should refuse tokens of other
+            applications.
         scopes: scopes to request from the provider.
         parameters: additional parameters of the login URL.
-        basic: True to send the secret as HTTP Basic; otherwise, the form contains the secret.
-        domain_claim: claim with the user's organization; "" uses the domain of the verified email address.
+        basic: True to send the secret as HTTP Basic. Otherwise, the form contains the secret.
+        domain_claim: claim with the user's organization. "" means the domain of the verified email address.
     """
 
     name: str
@@ -66,11 +67,10 @@ class LoginProvider:
         return f"{self.authorize_url}{'&' if '?' in self.authorize_url else '?'}{urlencode(asked)}"
 
     async def redeem(self, form: Mapping[str, str], now: float) -> Json:
-        """Return tokens for a grant: `access`, `refresh` (or ""), `expires` (seconds since the epoch, or 0 if unknown).
+        """Return tokens for a grant, as `access`, `refresh` and `expires`.
 
-        Raises:
-            ProviderRefusedError: the provider refused the request.
-            OSError: the provider is unreachable, or its response is invalid.
+        `expires` is in seconds since the epoch, or 0 if unknown. A refusal raises ProviderRefusedError. If the provider
+        is unreachable or its response is invalid, OSError is raised.
         """
         headers = dict(_FORM)
         sent = {**form, "client_id": self.client_id}
@@ -93,7 +93,7 @@ class LoginProvider:
         }
 
     async def token_owner_claims(self, token: str) -> Json | None:
-        """Return the claims of a token's owner, or None if the token is no longer valid. Raises OSError."""
+        """Return the claims of a token's owner, or None if the token is no longer valid."""
         answer = self.identify(token)
         claims = await answer if isawaitable(answer) else answer
         if not claims or not claims.get("sub"):
@@ -133,7 +133,7 @@ def google(
     check_url: str = "https://oauth2.googleapis.com/tokeninfo",
     userinfo_url: str = "https://openidconnect.googleapis.com/v1/userinfo",
 ) -> LoginProvider:
-    """Return the provider Google for an OAuth client of type web application. A refresh token is requested.
+    """Return the provider Google for an OAuth client of type web application.
 
     A domain in `allow` is compared with the claim `hd`, because a consumer account can have an address in any domain.
     """
@@ -172,8 +172,8 @@ def oidc(
 ) -> LoginProvider:
     """Return an OpenID Connect provider. The provider's `/.well-known/openid-configuration` contains the three URLs.
 
-    Email addresses are used only if the provider returns `email_verified`. Entra ID does not verify this; use `sub:…`
-    for Entra ID. Allow a domain only if the provider verifies that its accounts belong to that domain's organization.
+    An email address is used only if the provider returns `email_verified`. Entra ID does not verify addresses, so use
+    `sub:…` for Entra ID. Allow a domain only if the provider verifies the domain's accounts.
     """
 
     async def identify(token: str) -> Claims | None:
@@ -182,7 +182,7 @@ def oidc(
             return None
         if status != 200:
             raise OSError(f"{name} returned HTTP {status}")
-        return {**answer, "login": None}  # do not trust `login`, because some providers let users choose any name
+        return {**answer, "login": None}  # at some providers, users can choose any `login`
 
     return LoginProvider(
         name=name,

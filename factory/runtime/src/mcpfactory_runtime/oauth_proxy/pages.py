@@ -1,4 +1,4 @@
-"""Pages of the OAuth proxy for consent and for errors. The pages have no scripts, and load no other resources."""
+"""Pages of the OAuth proxy for consent and for errors, without scripts or other resources."""
 
 from __future__ import annotations
 
@@ -27,15 +27,8 @@ def consent_page(
 ) -> str:
     """Return the page on which a user allows or denies a client's access to the server.
 
-    Args:
-        server: name of the server.
-        provider: name of the login provider.
-        client: name of the client, not verified.
-        page: URL of the client's metadata document; "" without one.
-        redirect_uri: redirect URI of the client, the only verified fact about the client.
-        scopes: requested scopes.
-        action: URL for the form.
-        request: the signed request.
+    Only the client's redirect URI is verified, not the client's name. `page` is the URL of the client's metadata
+    document, or "".
     """
     parts = urlsplit(redirect_uri)
     target = (
@@ -66,5 +59,5 @@ def _row(name: str, value: str, more: str) -> str:
 
 
 def error_page(text: str) -> str:
-    """Return the page with the reason why a login cannot continue."""
+    """Return a page with the reason why a login cannot continue."""
     return _FRAME.substitute(title="This login cannot continue", body=f"<p>{escape(text)}</p>")

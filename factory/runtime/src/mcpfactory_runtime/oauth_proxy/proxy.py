@@ -1,8 +1,9 @@
 """`OAuthProxy`: logins at a provider, and the endpoints that give tokens to MCP clients.
 
-Three rules prevent a client of an attacker from acting on behalf of a user. The user confirms each client on a page of
-this server, and a cookie binds the user's browser to the request. The provider must redirect the user back in the same
-browser. Codes are sent only to registered redirect URIs, and require PKCE.
+Three rules prevent an attacker's client from acting on behalf of a user.
+
+The user confirms each client on a page of this server, and a cookie binds the browser to the request. The provider must
+redirect the user back in the same browser. Codes are sent only to registered redirect URIs, and require PKCE.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from mcpfactory_runtime.types import Json
 log = logging.getLogger(__name__)
 
 _LOGINS: Final = 5000  # maximum logins per LOGIN_SECONDS
-_LOGINS_OF_ONE: Final = 1000  # maximum logins per LOGIN_SECONDS and address, so that an attacker cannot lock out others
+_LOGINS_OF_ONE: Final = 1000  # maximum logins per LOGIN_SECONDS and address; one address cannot block the others
 _SHORTEST_SECRET: Final = 16  # minimum characters of the proxy's secret
 _LONGEST_STATE: Final = 2000  # maximum characters of the parameter `state`
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # syntax of an S256 challenge (RFC 7636 §4.2)
@@ -54,14 +55,14 @@ _PAGE: Final = (
     ),
     ("x-frame-options", "DENY"),
     ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "same-origin"),  # stricter policies make browsers omit the origin of the form
+    ("referrer-policy", "same-origin"),  # with stricter policies, browsers omit the origin of the form
     ("cache-control", "no-store"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class OAuthEndpointRequest:
-    """A request to an endpoint: parameters of the query or form, JSON body, cookies and source address."""
+    """A request to an endpoint."""
 
     method: str
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -86,19 +87,19 @@ class OAuthProxy:
         provider: the login provider: `github(…)`, `google(…)`, `oidc(…)`, or a custom one.
         resource: URL of the MCP endpoint as clients write it. The proxy's issuer is this URL without its last path
             segment.
-        allow: permitted callers: GitHub user names, verified email addresses, `@example.com` for all verified
-            addresses there (Google: for all accounts of that organization), `sub:` and the account's ID at the
-            provider, or `*` for all accounts.
+        allow: permitted callers. An entry is a GitHub user name, a verified email address, `@example.com` for all
+            verified addresses of a domain, `sub:ID` for an account at the provider, or `*` for all accounts. With
+            Google, `@example.com` permits all accounts of that organization.
         required_scopes: scopes that each request needs.
         scope_hierarchy: scope → scopes that it implies.
-        scopes_of: function from a user's claims to the scopes that clients may get for that user; None to grant all
+        scopes_of: function from a user's claims to the scopes that clients may get for the user. None grants all
             requested scopes.
-        secret: the secret from which keys are derived; None uses the provider's client secret. A changed secret ends
+        secret: the secret from which keys are derived. None means the provider's client secret. A changed secret ends
             all logins.
         access_seconds: lifetime of an access token. When a grant ends, its tokens become invalid immediately.
         clock: returns seconds since the epoch.
-        fetch: function that returns the document at a client ID's URL, or raises OSError; None fetches documents from
-            public addresses only.
+        fetch: function that returns the document at a client ID's URL, or raises OSError. None permits only public
+            addresses.
 
     Raises:
         AuthorizationError: the configuration is contradictory or insecure.
@@ -187,9 +188,7 @@ class OAuthProxy:
             return _json({"error": "temporarily_unavailable", "error_description": "Try again later"}, 503)
 
     async def provider_token(self, principal: Principal | None) -> str:
-        """Return the provider token of a caller (`ctx.principal`), for calls to the provider's API.
-
-        A token that expires soon is refreshed.
+        """Return the provider's token for a caller (`ctx.principal`). A token that expires soon is refreshed.
 
         Raises:
             AuthorizationError: the grant has ended, or the principal does not belong to this proxy.
@@ -197,7 +196,7 @@ class OAuthProxy:
         """
         ours = principal is not None and principal.issuer == self.issuer
         grant_id = str(principal.claims.get("sid", "")) if principal is not None and ours else ""
-        for _ in range(2):  # the second attempt is for a token that another request renewed during the first attempt
+        for _ in range(2):  # another request may renew the token during the first attempt
             grant = await self._grants.find(grant_id) if ours else None
             held = self._keys.decrypt(grant["vault"], grant_id) if grant is not None else None
             if grant is None or held is None:
@@ -239,7 +238,7 @@ class OAuthProxy:
         )
 
     async def _register(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Register a client (RFC 7591). The client's ID is the signed registration, which needs no storage."""
+        """Register a client (RFC 7591), whose ID is the signed registration, so that the server stores nothing."""
         name, uris = read_client_registration(request.body)
         now = int(self._clock())
         client_id = self._keys.sign("client", {"name": name, "redirect_uris": uris, "iat": now})
@@ -257,14 +256,12 @@ class OAuthProxy:
         )
 
     def _label_of(self, asked: Mapping[str, str]) -> str:
-        """Return the label of the client that a form names. Raise `OAuthRequestError` if the client is unknown."""
         client_id = asked.get("client_id", "")
         if self._keys.read("client", client_id) is None and not is_client_metadata_url(client_id):
             raise OAuthRequestError("invalid_client", "This client is not registered here", 401)
         return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
-        """Return the client from the registration or document that its ID names, or None for an unknown client."""
         read = self._keys.read("client", client_id)
         if read is not None:
             return ProxyClient(client_id, _short_id(client_id), read["name"], tuple(read["redirect_uris"]))
@@ -315,7 +312,7 @@ class OAuthProxy:
         return _page(200, page, ("set-cookie", f"{self._cookie}={browser}; {attributes}"))
 
     def _wrong_request(self, asked: Mapping[str, str]) -> tuple[str, str] | None:
-        """Return the error code and reason if a client's request cannot be granted."""
+        """Return an error code and a reason if a client's request is invalid."""
         if asked.get("response_type") != "code":
             return "unsupported_response_type", "response_type must be code"
         if asked.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(asked.get("code_challenge", "")):
@@ -327,7 +324,7 @@ class OAuthProxy:
         return None
 
     async def _consent(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Redirect the browser to the provider after consent, or back to the client without consent."""
+        """Redirect the browser to the provider after consent, or to the client without consent."""
         agreed = self._keys.read("consent", request.fields.get("request", ""), self._clock())
         if agreed is None or not self._same_browser(request, agreed["browser"]):
             return _page(
@@ -388,7 +385,7 @@ class OAuthProxy:
         return hmac.compare_digest(digest(request.cookies.get(self._cookie, "")), expected)
 
     def _to_client(self, uri: str, state: str | None, **answer: str) -> OAuthEndpointResponse:
-        """Redirect a browser to the client, with the issuer of the response (RFC 9207)."""
+        """Redirect a browser to the client, with the issuer in the URL (RFC 9207)."""
         named = {**answer, **({} if state is None else {"state": state}), "iss": self.issuer}
         return _redirect(f"{uri}{'&' if '?' in uri else '?'}{urlencode(named)}")
 
@@ -428,7 +425,7 @@ class OAuthProxy:
         return self._tokens(grant_id, after, client)
 
     async def _refresh(self, asked: Mapping[str, str], client: str) -> OAuthEndpointResponse:
-        """Return new tokens. A second use of a refresh token indicates theft, and ends the grant (RFC 9700 §4.14.2)."""
+        """Return new tokens, or end the grant if the refresh token was used before (theft, RFC 9700 §4.14.2)."""
         shown = self._keys.read("refresh", asked.get("refresh_token", ""), self._clock())
         refusal = OAuthRequestError(
             "invalid_grant", "The refresh token was used, is too old, or belongs to another client"
@@ -452,7 +449,7 @@ class OAuthProxy:
         return self._tokens(grant_id, {**after, "scope": scope}, client)
 
     async def _next_generation(self, grant_id: str, grant: Json) -> Json | None:
-        """Return the next generation of a grant, or None if the user's account is no longer valid or permitted."""
+        """Return the next generation of a grant, or None if the account is no longer valid or permitted."""
         held = self._keys.decrypt(grant["vault"], grant_id)
         if held is None:
             return None
@@ -508,15 +505,14 @@ class OAuthProxy:
         )
 
     async def _revoke(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Revoke a token (RFC 7009). The revocation ends the grant, and so all tokens of the grant."""
+        """Revoke a token by ending its grant, with all tokens of the grant (RFC 7009)."""
         client, token = self._label_of(request.fields), request.fields.get("token", "")
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
         if client in (shown.get("client"), shown.get("client_id")):
             await self._grants.end(shown["sid"])
-        return _json({})  # an invalid token gets the same response (RFC 7009 §2.2)
+        return _json({})  # an invalid token gets an equal response (RFC 7009 §2.2)
 
     async def _verify(self, token: str) -> Json | None:
-        """Return the claims of an access token of this proxy, or None if it is invalid or its grant has ended."""
         claims = self._keys.read("at+jwt", token)
         grant = None if claims is None else await self._grants.find(claims["sid"])
         if claims is None or grant is None or not self._may_call(grant["person"]):
@@ -528,7 +524,7 @@ class OAuthProxy:
     def _may_call(self, person: Json) -> bool:
         names = {f"sub:{person['sub']}"}
         login = str(person.get("login", "")).lower()
-        # A login name must not look like an entry of another kind in `allow`, such as an email address.
+        # A login name must not look like another kind of entry in `allow`, such as an email address.
         names |= {login} if login.replace("-", "").replace("_", "").isalnum() else set()
         email = str(person.get("email", "")).lower()
         email = email if "@" in email and person.get("email_verified") is True else ""
@@ -539,13 +535,13 @@ class OAuthProxy:
         return "*" in self._allow or not names.isdisjoint(self._allow)
 
     def _granted(self, scope: str) -> tuple[str, ...]:
-        """Return the requested scopes that are supported, or the required scopes if none are requested."""
+        """Return the requested scopes, or by default the required scopes, without unsupported scopes."""
         supported = self._supported()
         asked = scope.split() or self.authorization.required_scopes
         return tuple(dict.fromkeys(word for word in asked if word in supported))
 
     def _is_here(self, resource: str | None) -> bool:
-        """Return True if the request has no resource, or if the resource is this server (RFC 8707)."""
+        """Return True if `resource` is None or this server (RFC 8707)."""
         if resource is None:
             return True
         try:
@@ -555,7 +551,6 @@ class OAuthProxy:
 
 
 def _check_settings(secret: str, allow: Collection[str]) -> None:
-    """Raise `AuthorizationError` for an insecure setting, and `RuntimeError` for a missing library."""
     if find_spec("httpx") is None:
         raise RuntimeError("an OAuth proxy needs httpx\nhint: pip install 'mcpfactory-runtime[auth]'")
     if len(secret) < _SHORTEST_SECRET:

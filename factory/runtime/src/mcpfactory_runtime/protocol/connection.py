@@ -3,12 +3,13 @@
 `receive` takes decoded messages and returns events. `answer`, `request` and `notify` return bytes to send.
 
 Rules for changes to this module:
+
 1. Only the tables below decide about lifecycles and states.
-2. The lifecycle is determined for each request separately. A request with a protocol version in the request's metadata
-   uses the per-request lifecycle. The connection's state does not affect such a request, and stays unchanged. Other
-   requests use the handshake (basic/versioning, Backward Compatibility). So one stream may have messages of both
-   lifecycles.
-3. Never answer a message that looks like a response, even if it is invalid: two peers could exchange errors forever.
+2. Each request has its own lifecycle (basic/versioning, Backward Compatibility). A request with a protocol version in
+   its metadata uses the per-request lifecycle, and the connection's state is neither used nor changed. Any other
+   request uses the handshake.
+3. Never answer a message that looks like a response, even if it is invalid. Otherwise, two peers could exchange errors
+   forever.
 """
 
 from __future__ import annotations
@@ -53,12 +54,8 @@ LOG_LEVELS: Final[dict[str, int]] = {
 class Peer:
     """Facts about the peer.
 
-    Attributes:
-        revision: record of the negotiated revision.
-        info: `Implementation` object of the peer; {} if it sent none.
-        capabilities: declared capabilities.
-        log_level: index of the lowest requested log level, or None if no level was requested. In the per-request
-            lifecycle, None also means that no log messages are sent.
+    `log_level` is the index of the lowest requested log level. In the per-request lifecycle, no log messages are sent
+    if `log_level` is None.
     """
 
     __slots__ = ("capabilities", "info", "log_level", "revision")
@@ -70,7 +67,7 @@ class Peer:
         self.log_level = log_level
 
     def declares(self, *path: str) -> bool:
-        """Return True if a capability was declared, by its path: `declares("elicitation", "url")`."""
+        """Return True if a capability was declared, such as `declares("elicitation", "url")`."""
         value: Any = self.capabilities
         for name in path:
             if not isinstance(value, dict) or name not in value or value[name] is None:
@@ -79,7 +76,7 @@ class Peer:
         return True
 
     def missing(self, *path: str) -> Json | None:
-        """Return the capabilities object that the peer failed to declare, or None if the capability is declared."""
+        """Return the capabilities object for a capability that is not declared, or None for a declared capability."""
         if self.declares(*path):
             return None
         needed: Json = {}
@@ -92,7 +89,7 @@ class Peer:
 
 
 class RequestMetadata(NamedTuple):
-    """Checked metadata of a request of the per-request lifecycle; the protocol version may be unsupported."""
+    """Checked metadata of a request in the per-request lifecycle. The protocol version may be unsupported."""
 
     version: str
     info: Json
@@ -102,8 +99,7 @@ class RequestMetadata(NamedTuple):
     def peer(self) -> Peer:
         """Return the peer of this request.
 
-        Raises:
-            McpError: UNSUPPORTED_VERSION with the supported versions (basic/versioning).
+        An unsupported version raises McpError with the supported versions (basic/versioning).
         """
         revision = MODERN.get(self.version)
         if revision is None:
@@ -116,11 +112,7 @@ class RequestMetadata(NamedTuple):
 
 
 def read_request_metadata(params: Json) -> RequestMetadata:
-    """Return the metadata of a modern request (basic/index, `_meta`; schema RequestMetaObject).
-
-    Raises:
-        McpError: INVALID_PARAMS if a required key is missing, or if a value has the wrong type.
-    """
+    """Return the metadata of a request in the per-request lifecycle, or raise McpError (basic/index, `_meta`)."""
     meta = params.get("_meta")
     if not isinstance(meta, dict):
         raise McpError(INVALID_PARAMS, "Invalid params: _meta is missing")
@@ -155,14 +147,14 @@ class State(Enum):
     OPENING = "opening"  # after `initialize`, before `notifications/initialized`
     OPEN = "open"
 
-    __hash__ = object.__hash__  # faster, because `Enum.__hash__` is Python code, and is called twice per message
+    __hash__ = object.__hash__  # `Enum.__hash__` is slow Python code, and each message would call it twice
 
 
 _ANY: Final = "*"
 
-# (state, method) → next state. Methods that are missing here are refused.
+# (state, method) → next state. A method without an entry is refused.
 # The state OPENING permits all methods, because many clients do not wait for the response to `initialize`.
-# A second `initialize` begins the handshake again, so that a gateway can restart its client while the process runs.
+# A second `initialize` begins a new handshake, so that a gateway can restart its client while the process runs.
 _NEXT: Final[dict[tuple[State, str], State]] = {
     (State.FRESH, "initialize"): State.OPENING,
     (State.FRESH, "ping"): State.FRESH,
@@ -176,12 +168,9 @@ _NEXT: Final[dict[tuple[State, str], State]] = {
 
 
 class Call:
-    """A request from the peer.
+    """A request from the peer. The caller must answer with `Connection.answer`, unless the peer cancels the request.
 
-    The caller must then call `Connection.answer`, unless a `Notification` cancels the request.
-
-    `method` is a name from `METHODS`, which is the same for all revisions. `state` is for data of the handlers. `http`
-    is the HTTP request of a call over HTTP.
+    `method` is a name from `METHODS`, independent of the revision. `http` is the HTTP request that contained the call.
     """
 
     __slots__ = ("http", "id", "method", "params", "peer", "state")
@@ -199,14 +188,14 @@ class Call:
 
 
 class Notification(NamedTuple):
-    """A notification from the peer. `notifications/cancelled` is returned only for a request in flight."""
+    """A notification from the peer. `notifications/cancelled` is returned only for an unanswered request."""
 
     method: str
     params: Json
 
 
 class Response(NamedTuple):
-    """The peer's response to one of our requests: `error` for a failure (not None), else `result`."""
+    """The peer's response to one of our requests, with either `error` or `result`."""
 
     id: RequestId
     result: Any
@@ -214,17 +203,14 @@ class Response(NamedTuple):
 
 
 class ErrorReply(NamedTuple):
-    """The reply to an invalid message of the peer. If `message` is None, nothing is sent."""
+    """The reply to an invalid message."""
 
     error: McpError
     message: Json | None
 
 
 class Batch(NamedTuple):
-    """Messages of one JSON array.
-
-    The responses to requests in the array are sent as one array (basic/index, Batching).
-    """
+    """Messages of one JSON array, whose responses are also sent as one array (basic/index, Batching)."""
 
     events: list[Event]
 
@@ -235,11 +221,8 @@ Event = Call | Notification | Response | ErrorReply | Batch
 class Connection:
     """The server's side of a message stream.
 
-    Attributes:
-        state: state of the handshake.
-        peer: the peer of the handshake; None before the handshake.
-        in_flight: unanswered requests of the peer, by ID.
-        limit: maximum number of requests in `in_flight`; 0 during the shutdown.
+    `peer` is None before the handshake. `limit` is the maximum number of unanswered requests of the peer, and is 0
+    during the shutdown.
     """
 
     def __init__(self) -> None:
@@ -253,7 +236,7 @@ class Connection:
     # -- received messages ---------------------------------------------------------------------------------------
 
     def receive(self, message: Any) -> Event:
-        """Return the event for a decoded message. Errors are returned as `ErrorReply`, never raised."""
+        """Return the event for a decoded message, which is an `ErrorReply` after an error."""
         if type(message) is list:
             return self._receive_batch(message)
         try:
@@ -268,7 +251,7 @@ class Connection:
             return self._refuse(message, error)
 
     def decode_error_reply(self, error: McpError) -> ErrorReply:
-        """Return the reply to bytes that are not a message, or exceed the size limit."""
+        """Return the reply to bytes that are not a message or exceed the size limit."""
         return self._refuse(None, error)
 
     def _receive_request(self, request_id: RequestId, method: str, params: Json) -> Call:
@@ -295,7 +278,7 @@ class Connection:
         return call
 
     def _known_peer(self, method: str) -> Peer:
-        """Return the peer of the handshake if the state allows the method. `ping` is allowed before the handshake."""
+        """Return the peer of the handshake, or raise McpError if the state does not permit the method."""
         if (self.state, method) in _NEXT or (self.state, _ANY) in _NEXT:
             return self.peer or Peer(LATEST_LEGACY, {}, {})
         if method not in LATEST_LEGACY.methods:
@@ -310,7 +293,7 @@ class Connection:
         if method == "notifications/cancelled":
             request_id = params.get("requestId")
             call = self.in_flight.get(request_id) if jsonrpc.is_request_id(request_id) else None
-            # Ignore the cancellation of an answered request and of `initialize` (utilities/cancellation).
+            # Ignore the cancellation of an answered request or of `initialize` (utilities/cancellation).
             if call is None or call.method == "initialize":
                 return ErrorReply(McpError(INVALID_PARAMS, "Nothing to cancel"), None)
             return Notification(method, params)
@@ -365,9 +348,9 @@ class Connection:
     # -- sent messages -------------------------------------------------------------------------------------------
 
     def answer(self, call: Call, outcome: Json | bytes | McpError) -> bytes:
-        """Return the encoded response to `call`; the call is then no longer in flight.
+        """Return the encoded response to `call`, and remove the call from `in_flight`.
 
-        If the result cannot be encoded, raise ValueError; the call stays in flight, so that an error can follow.
+        If the result cannot be encoded, raise ValueError, so that the caller can answer with an error.
         """
         if isinstance(outcome, McpError):
             data = jsonrpc.encode(jsonrpc.error_message(call.id, outcome))
@@ -377,15 +360,11 @@ class Connection:
         return data
 
     def forget(self, call: Call) -> None:
-        """Drop a call without an answer, because the call was canceled, or its result is sent elsewhere."""
+        """Drop a call without an answer."""
         self.in_flight.pop(call.id, None)
 
     def request(self, method: str, params: Json | None = None) -> tuple[RequestId, bytes]:
-        """Return the ID and the bytes of a request to the peer. The peer's `Response` will have the same ID.
-
-        Raises:
-            McpError: METHOD_NOT_FOUND if the negotiated revision does not have the method.
-        """
+        """Return the ID and the bytes of a request to the peer, or raise McpError for a method of another revision."""
         revision = self.peer.revision if self.peer else LATEST_LEGACY
         if method not in revision.client_requests:
             raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
@@ -394,15 +373,11 @@ class Connection:
         return self._count, jsonrpc.encode(jsonrpc.request_message(self._count, revision.wire(method), params))
 
     def abandon(self, request_id: RequestId) -> None:
-        """Stop waiting for the response to a request of this side; a late response is ignored."""
+        """Stop waiting for the response to a request."""
         self._waiting.discard(request_id)
 
     def notify(self, method: str, params: Json | None = None) -> bytes:
-        """Return the bytes of a notification to the peer.
-
-        Raises:
-            McpError: METHOD_NOT_FOUND if the negotiated revision does not have the notification.
-        """
+        """Return the bytes of a notification to the peer."""
         revision = self.peer.revision if self.peer else LATEST_LEGACY
         if method not in revision.notifications:
             raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
@@ -418,11 +393,7 @@ def _too_many(limit: int) -> McpError:
 
 
 def _handshake(params: Json) -> Peer:
-    """Return the peer from the params of `initialize` (basic/lifecycle, Initialization).
-
-    Raises:
-        McpError: INVALID_PARAMS if a member is missing or has the wrong type.
-    """
+    """Return the peer from the params of `initialize` (basic/lifecycle, Initialization)."""
     version = params.get("protocolVersion")
     if type(version) is not str:
         raise McpError(INVALID_PARAMS, "Invalid params: initialize needs protocolVersion, a string")

@@ -13,17 +13,14 @@ if TYPE_CHECKING:
     import httpx
 
 ACCEPTED: Final = "gzip, deflate"
-_STEP: Final = 1 << 18  # maximum bytes that one step decodes; such a step takes about 1 ms
+_STEP: Final = 1 << 18  # maximum bytes that one step decodes, which takes about 1 ms
 _HEADER: Final = 2  # bytes of the header of zlib (RFC 1950 §2.2)
 _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 _KNOWN: Final = {*_WINDOWS, "br", "zstd", "compress", "x-compress", "dcb", "dcz"}
 
 
 class BodyDecoder:
-    """Decoder of one body.
-
-    Args:
-        content_encoding: value of the header; unknown codings are ignored, as in browsers.
+    """Decoder of one body. Unknown content codings are ignored, as in browsers.
 
     Raises:
         httpx.DecodingError: there are several codings, or a coding that was not requested.
@@ -37,15 +34,15 @@ class BodyDecoder:
         if len(codings) > 1:
             raise _broken(f"{len(codings)} nested content codings")
         self._coding = codings[0] if codings else ""
-        self._begun = False  # responses to HEAD, and some other responses, have a coding but no body
+        self._begun = False  # a response to HEAD has a coding, but no body
         if self._coding and self._coding not in _WINDOWS:
             raise _broken(f"unexpected content coding {self._coding}")
         self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None
-        # the first bytes are kept until the format is known: zlib or raw deflate
+        # the first bytes, until they show whether the format is zlib or raw deflate
         self._head: bytes | None = b"" if self._coding == "deflate" else None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded body in pieces; decompressed pieces have at most 256 KiB. Raises httpx.DecodingError."""
+        """Yield the decoded body in pieces, of at most 256 KiB if the body is compressed."""
         if self._inflate is None:
             yield data
             return
@@ -63,12 +60,7 @@ class BodyDecoder:
             data = self._inflate.unconsumed_tail
 
     def rest(self) -> bytes:
-        """Return the remaining data at the end of the body.
-
-        Raises:
-            httpx.DecodingError: the body is incomplete. If the end of the connection ends the body, only the decoder
-                can detect that the body is incomplete.
-        """
+        """Return the remaining data at the end of the body, or raise httpx.DecodingError if the body is incomplete."""
         if self._inflate is None:
             return b""
         rest = self._inflate.flush()
@@ -91,10 +83,10 @@ def _broken(message: str) -> httpx.DecodingError:
 
 
 async def aiter_decoded(response: httpx.Response) -> AsyncIterator[bytes]:
-    """Yield a response's body in pieces of bounded size; other tasks run between them.
+    """Yield a response's body in pieces of bounded size. Other tasks run between the pieces.
 
     Raises:
-        httpx.DecodingError: the body is invalid, or its coding is not supported.
+        httpx.DecodingError: the body is invalid, or the coding is not supported.
         httpx.HTTPError: the connection failed.
     """
     from asyncio import sleep  # noqa: PLC0415 - already loaded in asynchronous programs
@@ -110,7 +102,7 @@ async def aiter_decoded(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def iter_decoded(response: httpx.Response) -> Iterator[bytes]:
-    """Yield a response's body in pieces of bounded size. Raises the same errors as `aiter_decoded`."""
+    """Yield a response's body in pieces of bounded size, like `aiter_decoded`."""
     decoder = BodyDecoder(response.headers.get("content-encoding", ""))
     for data in response.iter_raw():
         yield from decoder.pieces(data)

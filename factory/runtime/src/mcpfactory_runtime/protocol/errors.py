@@ -1,7 +1,4 @@
-"""Errors of the protocol: JSON-RPC 2.0 §5.1, and additional codes of MCP.
-
-The records in `revisions` contain the differences between revisions.
-"""
+"""Errors of the protocol, from JSON-RPC 2.0 §5.1 and MCP."""
 
 from __future__ import annotations
 
@@ -12,16 +9,16 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
-RESOURCE_NOT_FOUND: Final = -32002  # only in revisions with a handshake; later revisions use INVALID_PARAMS instead
+RESOURCE_NOT_FOUND: Final = -32002  # only in revisions with a handshake; later revisions use INVALID_PARAMS
 URL_ELICITATION_REQUIRED: Final = -32042  # only one revision has this code
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
-RATE_LIMITED: Final = 429  # our own code, outside the protocol's range of codes; the number equals the HTTP status
+RATE_LIMITED: Final = 429  # our own code, outside the protocol's range; equal to the HTTP status
 
-# Code → (name, HTTP status). The status is used in the per-request lifecycle, if no response has begun.
+# Code → (name, HTTP status). In the per-request lifecycle, a response that has not begun gets this status.
 # The specification defines the status of HEADER_MISMATCH, MISSING_CAPABILITY and UNSUPPORTED_VERSION.
-# For other codes, the status is the same as in the official servers.
+# The other statuses are those of the official servers.
 CODES: Final[dict[int, tuple[str, int]]] = {
     PARSE_ERROR: ("parse error", 400),
     INVALID_REQUEST: ("invalid request", 400),
@@ -33,17 +30,17 @@ CODES: Final[dict[int, tuple[str, int]]] = {
     HEADER_MISMATCH: ("header mismatch", 400),
     MISSING_CAPABILITY: ("missing required client capability", 400),
     UNSUPPORTED_VERSION: ("unsupported protocol version", 400),
-    RATE_LIMITED: ("too many requests", 200),  # the specification does not allow 429: clients expect 200 or 400
+    RATE_LIMITED: ("too many requests", 200),  # not 429, because clients expect only 200 or 400
 }
 
 
 class McpError(Exception):
-    """A JSON-RPC error. An error of a handler is sent to the peer. An error of a call was sent by the peer.
+    """A JSON-RPC error, which a handler raises for the peer, or which the peer sent.
 
     Args:
-        code: integer; custom codes must be outside -32768…-32000.
+        code: error code. A custom code must be outside -32768…-32000.
         message: one sentence, for the peer's log.
-        data: any JSON value, sent as `error.data` unless None.
+        data: any JSON value, sent as `error.data`. None is not sent.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:

@@ -1,15 +1,16 @@
-"""Routing of Streamable HTTP requests as a pure function, and checks of arguments mirrored in headers.
+"""Routing of Streamable HTTP requests as a pure function, and checks of arguments that headers repeat.
 
 The first rule that applies selects the action (basic/versioning; basic/transports/streamable-http):
+
 1. `check_host_and_origin` refuses invalid Origin and Host, before the body is read.
-2. Metadata in the body, or a version header other than those of handshake revisions → per-request lifecycle.
-3. `initialize` → handshake.
-4. Other requests → session of the handshake lifecycle.
+2. Metadata in the body, or a version header without a handshake revision, selects the per-request lifecycle.
+3. `initialize` selects the handshake.
+4. Any other request selects a session of the handshake lifecycle.
 
-In the per-request lifecycle, metadata without the version header is an error, and so is the header without metadata. A
-refusal echoes the request's ID if the ID can be read.
+In the per-request lifecycle, the version header and the metadata are both required. If a refused request has a readable
+ID, the refusal contains the ID.
 
-Mirrored arguments (basic/transports/streamable-http, Custom Headers) are part of revisions that have `method_header`.
+Only revisions with `method_header` have repeated arguments (basic/transports/streamable-http, Custom Headers).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from mcpfactory_runtime.types import Json
 
 Path = tuple[str, ...]
 Mirrored = tuple[tuple[str, Path], ...]
-"""(lower-case header name, path of the argument) for each annotated property."""
+"""Pairs of lower-case header name and path of the argument, for the arguments that headers repeat."""
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
 _TYPES: Final = {"string", "integer", "boolean"}
@@ -39,7 +40,7 @@ _ABSENT: Final = object()
 
 
 def find_header_arguments(schema: Any) -> Mirrored:
-    """Return the valid annotations of an input schema; ignore invalid annotations."""
+    """Return the valid annotations of an input schema."""
     found: dict[str, Path] = {}
     doubled: set[str] = set()
     for path, header, kind in find_header_annotations(schema):
@@ -64,10 +65,10 @@ def header_annotation_error(schema: Any) -> str:
 
 
 def check_header_annotations(tool: str, schema: Any) -> None:
-    """Check the annotations of an input schema: clients omit tools with invalid annotations.
+    """Check the annotations of an input schema, because clients omit tools with invalid annotations.
 
     Raises:
-        ValueError: an annotation is invalid; the message names the tool.
+        ValueError: an annotation is invalid. The message contains the tool's name.
     """
     if fault := header_annotation_error(schema):
         raise ValueError(
@@ -77,7 +78,7 @@ def check_header_annotations(tool: str, schema: Any) -> None:
 
 
 def find_header_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any]]:
-    """Yield (path, header, type) of all annotations; the path is None below keywords other than `properties`."""
+    """Yield (path, header, type) for each annotation. Below other keywords than `properties`, the path is None."""
     for steps, node in walk(schema):
         if "x-mcp-header" in node:
             kind = node.get("type")
@@ -86,7 +87,6 @@ def find_header_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any
 
 
 def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
-    """Return a description of the problem with an annotation; "" for a valid annotation."""
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):
         return "is not a header name"
     if not path:
@@ -95,11 +95,7 @@ def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
 
 
 def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str]) -> None:
-    """Compare the arguments of a call with the headers that repeat them.
-
-    Raises:
-        McpError: HEADER_MISMATCH if a header is missing or malformed, or differs from the body.
-    """
+    """Raise McpError if the headers that repeat arguments of a call do not match the arguments."""
     for header, path in mirrored:
         value = _at(arguments, path)
         given = headers.get(header)
@@ -114,11 +110,7 @@ def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[
 
 
 def decode_header(value: str, header: str) -> str:
-    """Return the text of a header. Decode base64 between the markers `=?base64?…?=`.
-
-    Raises:
-        McpError: HEADER_MISMATCH if the text between the markers is not base64 of UTF-8.
-    """
+    """Return the text of a header, from base64 if the header has the markers `=?base64?…?=`."""
     value = value.strip(" \t")
     sentinel = _SENTINEL.match(value)
     if sentinel is None:
@@ -159,7 +151,7 @@ _LOCAL_ORIGIN: Final = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[
 
 
 class Rejection:
-    """Respond with `status` and the JSON-RPC error `message` or, if `message` is None, the plain `text`."""
+    """Respond with `status` and the JSON-RPC error `message`. If `message` is None, respond with the plain `text`."""
 
     __slots__ = ("headers", "message", "status", "text")
 
@@ -181,7 +173,7 @@ class ModernCall(NamedTuple):
 
 
 class BeginSession(NamedTuple):
-    """Begin a session with this `initialize` message."""
+    """Begin a session with the `initialize` request `message`."""
 
     message: Json
 
@@ -213,10 +205,8 @@ Sessions = Callable[[str], Revision | None]
 def check_header_size(target: int, size: int, count: int = 0) -> Rejection | None:
     """Return a rejection if a request line and headers are too large.
 
-    Args:
-        target: size of the URL in bytes.
-        size: bytes before the body; for an incomplete request, the bytes received so far.
-        count: number of headers.
+    `size` is the number of bytes before the body. For an incomplete request, `size` is the number of bytes received so
+    far.
     """
     if size <= _MAX_HEAD and count <= _MAX_HEADERS:
         return None
@@ -228,10 +218,8 @@ def check_header_size(target: int, size: int, count: int = 0) -> Rejection | Non
 def check_host_and_origin(headers: Headers, hosts: Collection[str], origins: Collection[str]) -> Rejection | None:
     """Return a rejection if the request may come from a forbidden web page (basic/transports, Security Warning).
 
-    Args:
-        headers: values by lower-case name.
-        hosts: permitted host names (without port) of requests; `*` allows any.
-        origins: origins of web pages that may call. Web pages from this machine may call loopback hosts.
+    `hosts` are permitted host names without port, and `*` permits all hosts. Web pages with one of the `origins` may
+    call. Web pages from this machine may call loopback hosts.
     """
     host = _host_name(headers.get("host", ""))
     if host not in hosts and "*" not in hosts:
@@ -247,12 +235,9 @@ def check_host_and_origin(headers: Headers, hosts: Collection[str], origins: Col
 def route(method: str, headers: Headers, body: Any, sessions: Sessions, mirrored: Callable[[str], Mirrored]) -> Route:
     """Return the action for a request to the MCP endpoint.
 
-    Args:
-        method: HTTP method.
-        headers: values by lower-case name.
-        body: decoded body of a POST, or the McpError from decoding it.
-        sessions: maps the ID of a live session to its revision; other IDs to None.
-        mirrored: maps a tool's name to its annotated arguments.
+    `body` is the decoded body of a POST request, or the McpError from decoding. `sessions` maps a session ID to a
+    revision, or to None if there is no such session. `mirrored` maps a tool's name to the arguments that headers
+    repeat.
     """
     if method == "POST":
         return _route_post(headers, body, sessions, mirrored)
@@ -284,9 +269,9 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
 
 
 def declares_json_body(headers: Headers) -> bool:
-    """Return True if a request declares a JSON body, which web pages can send only after a browser's CORS preflight."""
+    """Return True if a request declares a JSON body, which web pages can send only after a CORS preflight."""
     said = headers.get("content-type", "")
-    kinds = {one.strip(" \t") for one in said.split(",")}  # a header may be repeated with equal values
+    kinds = {one.strip(" \t") for one in said.split(",")}  # a repeated header with equal values is valid
     kind = kinds.pop() if len(kinds) == 1 else said
     return kind.partition(";")[0].strip(" \t").lower() == "application/json"
 
@@ -327,10 +312,10 @@ def _modern(version: str | None, headers: Headers, body: Any, mirrored: Callable
 
 
 def _check_method_headers(method: str, params: Json, headers: Headers, named: str) -> None:
-    """Check that `Mcp-Method` repeats the method, and `Mcp-Name` the member `named` of the params ("" for none)."""
+    """Check that `Mcp-Method` repeats the method, and that `Mcp-Name` repeats the member `named` of the params."""
     if headers.get("mcp-method", "").strip(" \t") != method:
         raise McpError(HEADER_MISMATCH, f"Header Mcp-Method must be {method!r}, as in the body")
-    # A name that is missing or not a text is refused later, as an invalid body.
+    # A missing or invalid name is refused later, as an invalid body.
     if named and type(params.get(named)) is str:
         given = headers.get("mcp-name")
         if given is None or decode_header(given, "Mcp-Name") != params[named]:
@@ -338,7 +323,7 @@ def _check_method_headers(method: str, params: Json, headers: Headers, named: st
 
 
 def _session(headers: Headers, request_id: Any, sessions: Sessions) -> str | Rejection:
-    """Return the session ID in the headers, or a rejection if it is missing or unknown."""
+    """Return the session ID in the headers, or a rejection if the ID is missing or unknown."""
     session_id = headers.get(SESSION_HEADER)
     version = headers.get(VERSION_HEADER)
     spoken = LEGACY.get(version or "", ASSUMED)
@@ -364,10 +349,7 @@ _PORT: Final = re.compile("(?::[0-9]{0,5})?")
 
 
 def _host_name(host: str) -> str:
-    """Return a host without port, in lower case.
-
-    The brackets of an IPv6 address are kept. The port of an invalid host is kept.
-    """
+    """Return a host in lower case, without its port."""
     if host.startswith("["):
         address, bracket, port = host.partition("]")
         return (address + bracket if _PORT.fullmatch(port) else host).lower()

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 messages and their framing in byte streams. Decoded messages are dicts; MCP is not considered here."""
+"""JSON-RPC 2.0 messages and their framing in byte streams."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcpfactory_runtime.types import Json
 RequestId = str | int
 
 MISSING: Final[Any] = object()
-"""Marks a missing message ID; null is a different value."""
+"""Marks a missing message ID, which differs from the ID null."""
 
 
 _DEEPEST: Final = 255  # maximum nesting that pydantic-core encodes
@@ -26,10 +26,9 @@ _ESCAPES: Final = re.compile(
 
 
 def decode(data: bytes | bytearray | memoryview | str) -> Any:
-    """Return the JSON value in `data`. A lone surrogate, which RFC 8259 allows in escaped form, becomes U+FFFD.
+    """Return the JSON value in `data`, or raise McpError. NaN and Infinity are not JSON.
 
-    Raises:
-        McpError: PARSE_ERROR if `data` is not one UTF-8 JSON text (NaN and Infinity are not JSON).
+    A lone surrogate, which RFC 8259 permits in escaped form, becomes U+FFFD.
     """
     try:
         return from_json(data if isinstance(data, (bytes, bytearray, str)) else bytes(data), allow_inf_nan=False)
@@ -41,7 +40,7 @@ def decode(data: bytes | bytearray | memoryview | str) -> Any:
 
 
 def _without_halves(data: bytes) -> bytes | None:
-    """Return a JSON text with U+FFFD in place of escaped lone surrogates, or None if it has no such escapes."""
+    """Replace escaped lone surrogates in a JSON text with U+FFFD, or return None if there are none."""
     replaced = _ESCAPES.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], data)
     return None if replaced == data else replaced
 
@@ -49,8 +48,7 @@ def _without_halves(data: bytes) -> bytes | None:
 def encode(message: Any) -> bytes:
     """Return JSON without line breaks. Infinities and NaN become null, bytes base64, and lone surrogates `?`.
 
-    Raises:
-        ValueError: `message` contains a value that JSON does not support.
+    A value that JSON does not support raises ValueError.
     """
     try:
         return to_json(message, inf_nan_mode="null", bytes_mode="base64")
@@ -62,11 +60,11 @@ def encode(message: Any) -> bytes:
 
 
 def replace_surrogates(value: Any, depth: int = 0) -> Any:
-    """Replace each lone surrogate in a value's strings with `?`. Return the same object if it has none of these."""
+    """Replace each lone surrogate in a value's strings with `?`."""
     if isinstance(value, str):
         whole = value.encode(errors="replace").decode()
         return value if whole == value else whole
-    if depth > _DEEPEST:  # the value is nested too deeply, perhaps because it contains itself
+    if depth > _DEEPEST:  # the value is nested too deeply, or contains itself
         return value
     if isinstance(value, dict):
         pairs = [(replace_surrogates(name), replace_surrogates(one, depth + 1)) for name, one in value.items()]
@@ -79,12 +77,12 @@ def replace_surrogates(value: Any, depth: int = 0) -> Any:
 
 
 def is_request_id(value: Any) -> TypeGuard[RequestId]:
-    """Return True for strings and integers; null, booleans and floats are not IDs (MCP basic/index, Requests)."""
+    """Return True for strings and integers, which are the valid IDs (MCP basic/index, Requests)."""
     return type(value) is str or type(value) is int
 
 
 def error_response_id(message: Any) -> Any:
-    """Return the ID for an error about `message`: the message's ID if it is valid, else MISSING."""
+    """Return the ID for an error about `message`, or MISSING if `message` has no valid ID."""
     if isinstance(message, dict):
         value = message.get("id", MISSING)
         if is_request_id(value):
@@ -93,11 +91,7 @@ def error_response_id(message: Any) -> Any:
 
 
 def check_message(message: Any) -> None:
-    """Check that `message` is a JSON-RPC request, notification or response.
-
-    Raises:
-        McpError: INVALID_REQUEST, or INVALID_PARAMS for `params` of the wrong type.
-    """
+    """Raise McpError unless `message` is a JSON-RPC request, notification or response."""
     if not isinstance(message, dict):
         raise McpError(INVALID_REQUEST, f"Invalid request: a message must be an object, not {_kind(message)}")
     if message.get("jsonrpc") != "2.0":
@@ -120,7 +114,7 @@ def check_message(message: Any) -> None:
 
 
 def error_in_response(message: Json) -> McpError:
-    """Return the error that a response contains. A malformed `error` member gets the code INVALID_REQUEST."""
+    """Return the error in a response, with the code INVALID_REQUEST if the error is malformed."""
     error = message.get("error")
     if isinstance(error, dict) and type(error.get("code")) is int:
         return McpError(error["code"], str(error.get("message", "")), error.get("data"))
@@ -128,7 +122,7 @@ def error_in_response(message: Json) -> McpError:
 
 
 def request_message(request_id: RequestId, method: str, params: Json | None) -> Json:
-    """Return a request; if `params` is None, the message has no `params`."""
+    """Return a request."""
     message: Json = {"jsonrpc": "2.0", "id": request_id, "method": method}
     if params is not None:
         message["params"] = params
@@ -136,7 +130,7 @@ def request_message(request_id: RequestId, method: str, params: Json | None) -> 
 
 
 def notification_message(method: str, params: Json | None = None) -> Json:
-    """Return a notification; If `params` is None, the member is omitted."""
+    """Return a notification."""
     message: Json = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         message["params"] = params
@@ -144,7 +138,7 @@ def notification_message(method: str, params: Json | None = None) -> Json:
 
 
 def encode_result_message(request_id: RequestId, result: Json | bytes) -> bytes:
-    """Return the encoded response to a request. An already encoded result is inserted unchanged."""
+    """Return the encoded response to a request, with an already encoded result unchanged."""
     if isinstance(result, bytes):
         return b'{"jsonrpc":"2.0","id":' + to_json(request_id) + b',"result":' + result + b"}"
     message = {"jsonrpc": "2.0", "id": request_id, "result": result}
@@ -155,12 +149,9 @@ def encode_result_message(request_id: RequestId, result: Json | bytes) -> bytes:
 
 
 def error_message(request_id: Any, error: McpError, *, null_id: bool = True) -> Json:
-    """Return an error response.
+    """Return an error response. If the ID is unreadable, `request_id` is MISSING.
 
-    Args:
-        request_id: ID of the request, or MISSING if it could not be read.
-        error: the error.
-        null_id: without an ID, set `"id": null` as JSON-RPC 2.0 §5 requires; False omits the member.
+    `null_id` sends a missing ID as `"id": null`, as JSON-RPC 2.0 §5 requires, instead of omitting the member.
     """
     message: Json = {"jsonrpc": "2.0"}
     if request_id is not MISSING:
@@ -186,11 +177,11 @@ def _kind(value: Any) -> str:
 
 
 DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
-"""Maximum bytes of a message; a larger message is refused, and its data is discarded."""
+"""Maximum bytes of a message."""
 
 
 class OversizeMessage:
-    """A message that was longer than allowed, and was discarded."""
+    """Marks a message that was too long, and was discarded."""
 
     def __repr__(self) -> str:
         return "OVERSIZE"
@@ -200,11 +191,10 @@ OVERSIZE: Final = OversizeMessage()
 
 
 class LineReader:
-    """Splits bytes into lines (basic/transports, stdio: one message per line, without line breaks inside).
+    """Splits bytes into lines (basic/transports, stdio).
 
-    For a line of more than `max_size` bytes, OVERSIZE is reported once, before the line ends. The rest of the line is
-    skipped. Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and stays in the
-    line.
+    For a line of more than `max_size` bytes, OVERSIZE is reported once, and the line is skipped. A carriage return
+    before the line break stays in the line, because a carriage return is whitespace in JSON.
     """
 
     __slots__ = ("_buffer", "_held", "_max_size", "_skipping")
@@ -216,7 +206,7 @@ class LineReader:
         self._skipping = False
 
     def feed(self, data: bytes) -> Iterator[bytes | OversizeMessage]:
-        """Yield the lines that `data` completes, in order. Consume all lines before you feed more bytes."""
+        """Yield the lines that `data` completes, in order. Consume all lines before the next call."""
         *complete, rest = data.split(b"\n")
         for piece in complete:
             line = self._take(piece)
@@ -235,10 +225,7 @@ class LineReader:
                 yield OVERSIZE
 
     def rest(self) -> bytes:
-        """Return the data after the last line break.
-
-        At the end of the stream, the data after the last line break is a complete message.
-        """
+        """Return the data after the last line break, which is a complete message at the end of the stream."""
         line = self._take(b"")
         return b"" if self._skipping or line.isspace() else line
 
@@ -255,10 +242,8 @@ class LineReader:
 def sse_event(data: bytes, *, event_id: str | None = None, event: str | None = None) -> bytes:
     """Return a server-sent event (HTML §9.2).
 
-    Args:
-        data: message without line breaks, as encoded JSON; b"" creates the priming event that only has an ID.
-        event_id: ID that clients send as `Last-Event-ID` to continue after this event.
-        event: type of the event [default: `message`].
+    `data` has no line breaks, and b"" creates a priming event, which only has an ID. To continue after this event,
+    clients send `event_id` as `Last-Event-ID`.
     """
     head = "" if event is None else f"event: {event}\n"
     if event_id is not None:
@@ -272,5 +257,5 @@ def sse_retry(milliseconds: int) -> bytes:
 
 
 def sse_comment(text: str = "") -> bytes:
-    """Return a comment, which clients ignore; it prevents proxies from closing an idle stream."""
+    """Return a comment, which clients ignore, but which prevents proxies from closing an idle stream."""
     return f": {text}\n\n".encode()

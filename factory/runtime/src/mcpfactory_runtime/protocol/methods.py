@@ -1,8 +1,7 @@
-"""Table of all protocol methods, for dispatch, projection, HTTP headers, the client and the gateway.
+"""Table of all protocol methods.
 
-Each revision lists the names of its methods, which are rows of this table (`revisions/records.py`). A row contains
-facts that are valid in all revisions that have the method. If a revision uses another name in messages, the record of
-the revision contains that name (`Revision.wire_names`).
+The facts in a row are valid in all revisions with the method. The record of a revision lists the names of its methods
+(`revisions/records.py`), which may differ from the names in messages (`Revision.wire_names`).
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ class Method:
 
     Attributes:
         name: name in code and in the records of revisions.
-        sender: side that may send it.
-        capability: capability of the receiver (server or client) that the method requires; "" for none.
-        params: wire type of the parameters if the parameters are projected for older peers.
-        result: wire type of the complete result, if it is projected.
+        sender: side that may send the message.
+        capability: capability of the receiver that the method requires, or "".
+        params: wire type of the parameters, if they differ between revisions.
+        result: wire type of the complete result, if the result differs between revisions.
         named: the member of the parameters that the header `Mcp-Name` repeats
             (basic/transports/streamable-http, Request Headers).
-        input_required: the result may be `resultType: input_required`, in revisions that have it (basic/patterns/mrtr).
-        task: the request may be executed as a task (basic/utilities/tasks; ext-tasks).
-        notification: the method has no response.
+        input_required: True if the result may be `resultType: input_required` (basic/patterns/mrtr).
+        task: True if the request may be executed as a task (basic/utilities/tasks; ext-tasks).
+        notification: True if the method has no response.
     """
 
     name: str

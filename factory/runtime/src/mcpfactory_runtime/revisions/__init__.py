@@ -46,17 +46,17 @@ LATEST: Final[Revision] = RELEASED[-1]
 LATEST_LEGACY: Final[Revision] = LEGACY[max(LEGACY)]
 FIRST_MODERN: Final[Revision] = MODERN[min(MODERN)]
 ASSUMED: Final[Revision] = R2025_03_26
-"""Assumed revision of an HTTP request without `MCP-Protocol-Version` (basic/transports, Protocol Version Header)."""
+"""Revision of an HTTP request without `MCP-Protocol-Version` (basic/transports, Protocol Version Header)."""
 
 SUPPORTED: Final[list[str]] = sorted(REVISIONS, reverse=True)
-"""Names for `supportedVersions` and for errors, newest first (basic/versioning lists both lifecycles)."""
+"""Names for `supportedVersions` and for errors, newest first, of both lifecycles."""
 
 
 def wire_names(row: str) -> frozenset[str]:
-    """Return all names that messages of any revision use for a method of `METHODS`."""
+    """Return the names of a method in the messages of all revisions."""
     return frozenset(revision.wire(row) for revision in RELEASED)
 
 
 def negotiate(requested: str) -> Revision:
-    """Return the revision for the answer to `initialize`: the requested one, else the newest with a handshake."""
+    """Return the revision for the answer to `initialize`: the requested one, or the newest with a handshake."""
     return LEGACY.get(requested, LATEST_LEGACY)

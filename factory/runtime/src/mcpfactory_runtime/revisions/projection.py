@@ -1,12 +1,10 @@
 """Projection of results, notifications and elicitation forms to the peer's revision.
 
-Handlers use the newest revision. This module removes the fields and content types that the peer's revision does not
-have, according to `records` and the table of nested types below. Types without an entry stay unchanged. The
-arguments are never modified.
+Handlers use the newest revision. This module removes fields and content types that the peer's revision does not have.
+Types without an entry in `records` or in the table below stay unchanged.
 
-`normalize_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form`
-converts the newest kind of form for an older peer. A field with a single choice keeps the titles of its options. A
-multiple choice is an error in revisions without multiple choices.
+`normalize_elicitation_form` converts any supported schema to a form of the newest revision, and
+`project_elicitation_form` converts that form for an older peer.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from mcpfactory_runtime.types import Json
 RESULT_TYPES: Final[dict[str, str]] = {row.name: row.result for row in METHODS.values() if row.result}
 """Method → wire type of its complete result."""
 
-# Type → field → type of the value or, if the value is a list, of its elements.
+# Type → field → type of the value, or of the elements of a list.
 _NESTED: Final[dict[str, dict[str, str]]] = {
     "CallToolResult": {"content": "ContentBlock"},
     "PromptMessage": {"content": "ContentBlock"},
@@ -75,7 +73,7 @@ _KNOW_ALL_CONTENT: Final = frozenset(
 
 
 def project_to_revision(value: Any, wire_type: str, revision: Revision) -> Any:
-    """Return `value` (an object of `wire_type`, or a list of them) without fields that are missing in `revision`."""
+    """Return an object of `wire_type`, or a list of objects, without the fields that `revision` does not have."""
     if isinstance(value, list):
         return [project_to_revision(item, wire_type, revision) for item in value]
     if not isinstance(value, dict):
@@ -96,15 +94,15 @@ def project_to_revision(value: Any, wire_type: str, revision: Revision) -> Any:
     if wire_type == "Tool":
         schema = result.get("outputSchema")
         if schema is not None and not revision.structured_any and schema.get("type") != "object":
-            del result["outputSchema"]  # in this revision, structured content must be an object
+            del result["outputSchema"]  # structured content must be an object in this revision
     return result
 
 
 def project_content(block: Json, revision: Revision) -> Json:
-    """Return a content block for a revision. A block of a type that only newer revisions have becomes a text block."""
+    """Return a content block for a revision, or a text block if the revision does not have the type."""
     kind = block.get("type")
     if kind not in revision.content:
-        # Do not change other types: tool use and tool results of sampling, and custom types.
+        # Do not change other types, such as custom types or the tool results of sampling.
         if kind not in _CONTENT_TYPES:
             return block
         return {"type": "text", "text": _note(block)}
@@ -113,7 +111,7 @@ def project_content(block: Json, revision: Revision) -> Json:
 
 
 def project_tool_result(result: Json, revision: Revision) -> Json:
-    """Return the result of tools/call in the form of a revision; results that need no change take a fast path."""
+    """Return the result of tools/call in the form of a revision."""
     structured = result.get("structuredContent")
     if not revision.structured_any and structured is not None and not isinstance(structured, dict):
         result = {key: value for key, value in result.items() if key != "structuredContent"}
@@ -132,20 +130,19 @@ def _note(block: Json) -> str:
 
 
 class ElicitationFormError(ValueError):
-    """Error for an unsupported form; the message contains the field."""
+    """Error for an unsupported form."""
 
 
 _FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
 
-# Kinds of fields, with their keywords, in the result of `normalize_elicitation_form`.
+# Kind of field → keywords, in the result of `normalize_elicitation_form`.
 _NEWEST_FIELDS: Final = RELEASED[-1].form_fields
 
 
 def normalize_elicitation_form(schema: Mapping[str, Any]) -> Json:
-    """Return the form for a JSON Schema. Resolve local references and optional types, and remove other keywords.
+    """Return the form for a JSON Schema, or raise ElicitationFormError if forms do not support a field.
 
-    Raises:
-        ElicitationFormError: the schema is not an object, or a field is nested or of a type that forms do not support.
+    Local references and optional types are resolved, and unsupported keywords are removed.
     """
     if schema.get("type", "object") != "object" or not isinstance(schema.get("properties", {}), Mapping):
         raise ElicitationFormError("a form must be a schema of type object with properties")
@@ -157,11 +154,7 @@ def normalize_elicitation_form(schema: Mapping[str, Any]) -> Json:
 
 
 def project_elicitation_form(form: Json, revision: Revision) -> Json:
-    """Convert a form from `normalize_elicitation_form` to the form for `revision`.
-
-    Raises:
-        ElicitationFormError: the revision does not support the kind of a field.
-    """
+    """Convert a form from `normalize_elicitation_form` for `revision`, or raise ElicitationFormError."""
     return {
         **form,
         "properties": {
@@ -191,12 +184,12 @@ def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
 
 
 def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
-    """Resolve a field: follow local references, and choose the only alternative that is not null."""
+    """Follow a field's local references, and choose an alternative if only one is not null."""
     found = dict(field)
     for _ in range(8):
         found = dict(resolve_definition(found, definitions))
         several = subschemas_of(found, "anyOf") or subschemas_of(found, "allOf")
-        if _choices(several):  # each part is a choice with a title, not an alternative schema
+        if _choices(several):  # the parts are titled choices, not alternative schemas
             break
         real = [option for option in several if isinstance(option, Mapping) and types_of(option) != ["null"]]
         if len(real) != 1:

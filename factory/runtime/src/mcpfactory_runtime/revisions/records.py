@@ -1,9 +1,9 @@
-"""The released revisions as data: the first one in full, the others as differences from the previous one.
+"""The released revisions as data. The first revision is complete, and the others are differences from the previous one.
 
-`RELEASED`, at the end, lists all released revisions. Rules for changes to this module:
+Rules for changes to this module:
 
-1. Only this package mentions a revision by name; other code uses the attributes of a record.
-2. A line describes one change. Anything not mentioned is unchanged.
+1. Only this package mentions a revision by name. Other code uses the attributes of a record.
+2. Each line describes one change from the previous revision.
 3. Methods are rows of `protocol/methods.py`. If a revision renames a method, `wire_names` has the new name.
 4. `tests/runtime/protocol/test_revisions.py` compares methods, notifications and fields with the specification's
    schema.json.
@@ -22,41 +22,43 @@ from mcpfactory_runtime.protocol.methods import METHODS
 
 Names = frozenset[str]
 
-# Attributes of a revision; each contains a subset of `METHODS`.
+# Attributes of a revision that contain names from `METHODS`.
 _METHOD_SETS: Final = ("methods", "client_requests", "notifications", "client_notifications")
 
 
 @dataclass(frozen=True, eq=False)  # no slots: cached properties need a `__dict__`
 class Revision:
-    """One released revision. A feature exists in a revision if a set in the record contains the feature's name.
+    """One released revision. The fields are from the revision's schema, unless a section is cited.
 
-    Fields, from the revision's schema unless a section is cited:
+    Attributes:
         name: name in messages.
-        modern: the lifecycle: False is the handshake (`initialize`), True is metadata in each request.
-        requests: methods a client may request.
-        extensions: identifier of an extension → additional methods that a client may request. The methods are not in
-            the schema of the revision, and exist on servers that advertise the extension.
-        client_requests: methods a server may request (in the per-request lifecycle: inside `inputRequests`).
-        notifications: notifications a server may send.
-        client_notifications: notifications a client may send.
+        modern: True for the lifecycle with metadata in each request. False for the lifecycle with a handshake.
+        requests: methods that a client may request.
+        extensions: identifier of an extension → additional methods that a client may request. The schema of the
+            revision does not contain these methods. A server has the methods if the server advertises the extension.
+        client_requests: methods that a server may request. In the per-request lifecycle, `inputRequests` contains the
+            requests.
+        notifications: notifications that a server may send.
+        client_notifications: notifications that a client may send.
         fields: wire type → names of its fields.
         content: content block types of tool results and prompts.
         cacheable: methods whose complete results have `ttlMs` and `cacheScope`.
-        input_required: methods may return `resultType: input_required` if their row permits it (basic/patterns/mrtr).
+        input_required: True if results may be `resultType: input_required` (basic/patterns/mrtr). The method's row must
+            also permit such results.
         client_capabilities: capability names that a client may declare.
         elicitation_modes: `form`, `url`.
-        batches: JSON-RPC arrays must be accepted (basic/index, Batching).
-        structured_any: structured content and output schemas need not be objects.
-        result_type: each result has `resultType`.
-        null_id: an error without a request ID has `"id": null`; otherwise the member is omitted.
-        version_header: HTTP requests have `MCP-Protocol-Version` (basic/transports).
-        priming: an SSE stream begins with an event that has an ID and empty data (basic/transports, polling).
+        batches: True if JSON-RPC arrays must be accepted (basic/index, Batching).
+        structured_any: True if structured content and output schemas need not be objects.
+        result_type: True if each result has `resultType`.
+        null_id: True if an error without a request ID has `"id": null`. Otherwise, the member is omitted.
+        version_header: True if HTTP requests have `MCP-Protocol-Version` (basic/transports).
+        priming: True if an SSE stream begins with an event that has an ID and empty data (basic/transports, polling).
         resource_not_found: the error code of `resources/read` for an unknown URI (server/resources).
-        form_fields: kind of field of an elicitation form → its keywords; a missing kind is not supported
-            (client/elicitation, Requested Schema).
-        wire_names: row of `METHODS` → its name in messages of this revision, if it differs from the row's name.
-        method_header: HTTP requests have `Mcp-Method` and `Mcp-Name`; calls of tools with `x-mcp-header` also have
-            `Mcp-Param-*`.
+        form_fields: kind of field in an elicitation form → keywords (client/elicitation, Requested Schema). A kind
+            without an entry is not supported.
+        wire_names: row of `METHODS` → name in messages of this revision, if the two names differ.
+        method_header: True if HTTP requests have `Mcp-Method` and `Mcp-Name`. Calls of tools with `x-mcp-header` also
+            have `Mcp-Param-*`.
     """
 
     name: str
@@ -84,11 +86,6 @@ class Revision:
     wire_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that each method is in the table of methods.
-
-        Raises:
-            ValueError: a method is missing in the table.
-        """
         named = self.methods.union(self.client_requests, self.notifications, self.client_notifications, self.cacheable)
         if unknown := named.union(self.wire_names).difference(METHODS):
             raise ValueError(
@@ -98,7 +95,7 @@ class Revision:
 
     @cached_property
     def methods(self) -> Names:
-        """Return the methods that a client may request: `requests` and the methods of extensions."""
+        """Return the methods that a client may request, with the methods of extensions."""
         return self.requests.union(*self.extensions.values())
 
     @cached_property
@@ -108,11 +105,11 @@ class Revision:
 
     @cached_property
     def rows(self) -> Mapping[str, Mapping[str, str]]:
-        """Return a nested table: set of methods (`methods`, …) → name in messages → row of `METHODS`."""
+        """Return a nested table: set of methods → name in messages → row of `METHODS`."""
         return {kind: {self.wire_names.get(row, row): row for row in getattr(self, kind)} for kind in _METHOD_SETS}
 
     def wire(self, row: str) -> str:
-        """Return the name that messages of this revision use for a method of `METHODS`."""
+        """Return a method's name in messages of this revision."""
         return self.wire_names.get(row, row)
 
     def __str__(self) -> str:
@@ -134,14 +131,8 @@ def successor(
 ) -> Revision:
     """Return the revision after `before`.
 
-    Args:
-        before: the previous revision.
-        name: name of the new revision.
-        add: attribute → members to add to the set, separated by spaces.
-        drop: attribute → members to remove from the set; a missing member raises AssertionError.
-        add_fields: wire type → new fields, separated by spaces.
-        drop_fields: wire type → removed fields, separated by spaces.
-        changes: attributes with new values.
+    `add` and `drop` map an attribute to members of a set, separated by spaces. `add_fields` and `drop_fields` map a
+    wire type to fields.
     """
     sets: dict[str, Names] = {}
     for attribute, members in _words(add or {}).items():
@@ -160,7 +151,7 @@ def successor(
     return replace(before, name=name, fields=fields, **changes)
 
 
-# Identifiers of extensions. Client and server use them as keys in `capabilities.extensions`.
+# Identifiers of extensions, which are keys in `capabilities.extensions`.
 TASKS: Final = "io.modelcontextprotocol/tasks"
 SKILLS: Final = "io.modelcontextprotocol/skills"
 APPS: Final = "io.modelcontextprotocol/ui"
@@ -174,7 +165,7 @@ def _words(table: Mapping[str, str]) -> dict[str, Names]:
     return {key: _names(text) for key, text in table.items()}
 
 
-# Kinds of fields of an elicitation form and their keywords (client/elicitation, Requested Schema).
+# Kind of field in an elicitation form → keywords (client/elicitation, Requested Schema).
 _COMMON: Final = frozenset({"type", "title", "description"})
 _STRING: Final = _COMMON | {"minLength", "maxLength", "format"}
 _NUMBER: Final = _COMMON | {"minimum", "maximum"}

@@ -1,8 +1,8 @@
-"""Validators for keywords that pydantic-core does not support: `oneOf`, `not`, `if`, `contains` and others.
+"""Validators for keywords that pydantic-core does not support, such as `oneOf`, `not`, `if` and `contains`.
 
-Each function returns a core schema that checks one keyword and returns the value unchanged. The subschemas are compiled
-without repairs. The caller must omit a keyword if its subschema is not fully checked (`is_fully_checked`). Otherwise
-`not` could refuse valid values, because its subschema accepts invalid values.
+Each function returns a core schema that checks one keyword and returns the value unchanged. Subschemas are compiled
+without repairs. The caller must omit a keyword if a subschema is not fully checked (`is_fully_checked`). Otherwise, a
+`not` could refuse valid values.
 """
 
 from __future__ import annotations
@@ -21,19 +21,17 @@ CoreSchema = core_schema.CoreSchema
 Handler = Callable[[Any], Any]
 
 _OPEN: Final = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
-MAX_PREFIX: Final = 16  # maximum items in `prefixItems`; longer lists are not checked
+MAX_PREFIX: Final = 16  # maximum items in `prefixItems`; a longer list is not checked
 _MAX_PARTS: Final = 2_000  # maximum subschemas that `is_fully_checked` visits
 
 
 class _Attempt(NamedTuple):
-    """A value, and the part of a schema to validate it against."""
-
     part: str
     value: Any
 
 
 def _parts(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """Return a schema that validates the value of an `_Attempt` against the part that the attempt names."""
+    """Return a schema that validates the value of an `_Attempt` against the named subschema."""
     choices: dict[Any, CoreSchema] = {
         f"{STRICT}{name}": core_schema.no_info_before_validator_function(_value_of, part)
         for name, part in parts.items()
@@ -62,9 +60,9 @@ def _fits(handler: Handler, part: str, value: Any) -> bool:
 
 
 def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
-    """Check `oneOf`.
+    """Check `oneOf`, and return the result of the matching branch.
 
-    Return the result of the matching branch: a second validation would take exponential time for nested schemas.
+    A second validation would take exponential time for nested schemas.
     """
 
     def check(value: Any, handler: Handler) -> Any:
@@ -151,7 +149,7 @@ def property_names_schema(names: CoreSchema) -> CoreSchema:
 
 
 def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """Check `patternProperties`: apply each schema to the properties that match its pattern."""
+    """Check `patternProperties`."""
 
     def check(value: Any, handler: Handler) -> Any:
         kept = dict(value)
@@ -167,10 +165,7 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
 
 
 def skip_matched_properties(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
-    """Wrap `rest` to skip undeclared properties that match a pattern.
-
-    Such properties do not count as additional properties.
-    """
+    """Apply `rest`, the check of additional properties, only to properties that match no pattern."""
     engines = [pattern_validator(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
 
@@ -186,7 +181,7 @@ def _check_rest(
 
 
 def matches_any_pattern(name: str, patterns: Iterable[str]) -> bool:
-    """Return True if a pattern matches the name, or if a pattern is not supported."""
+    """Return True if a pattern matches the name or is not supported."""
     return _is_matched(name, [pattern_validator(pattern) for pattern in patterns])
 
 
@@ -208,7 +203,8 @@ def is_fully_checked(
 ) -> bool:
     """Return True if each keyword of a schema is checked, so that every accepted value is valid.
 
-    `lists_none` returns True for an enumeration that permits none of its values. Such an enumeration is not enforced.
+    `lists_none` returns True for an enumeration that permits none of its values, because such an enumeration is not
+    enforced.
     """
     waiting, seen = list(schema) if isinstance(schema, list) else [schema], set()
     while waiting:
@@ -225,7 +221,7 @@ def is_fully_checked(
                 target = references.follow(part)[1]
             except UnusableSchemaError:
                 return False
-            if target is schema:  # a cycle: the schema refers to itself for the same value
+            if target is schema:  # a cycle of references
                 return False
             waiting.append(target)
         waiting += [child for _, child in children(part)]
@@ -233,7 +229,7 @@ def is_fully_checked(
 
 
 def _has_unchecked_keyword(part: Mapping[str, Any]) -> bool:
-    """Return True if a schema, apart from its subschemas, has a constraint that is not checked."""
+    """Return True if a schema itself has an unchecked constraint."""
     patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
     if isinstance(part.get("patternProperties"), dict):
         patterns += part["patternProperties"]
@@ -247,7 +243,7 @@ def _has_unchecked_keyword(part: Mapping[str, Any]) -> bool:
 
 
 def _excludes_required(part: Mapping[str, Any]) -> bool:
-    """Return True if the schema both requires and forbids a property. Validation accepts this property."""
+    """Return True if the schema both requires and forbids a property, which validation accepts."""
     if part.get("additionalProperties") is not False:
         return False
     properties, patterns = properties_of(part), part.get("patternProperties")

@@ -1,6 +1,5 @@
-"""Schemas of builtin types, without an import of pydantic.
+"""Schemas of builtin types, without pydantic, whose import takes six times as long as that of pydantic-core.
 
-Importing pydantic takes six times as long as importing pydantic-core, and most tools take only strings and numbers.
 `pydantic_schemas` converts other types.
 """
 
@@ -28,14 +27,15 @@ _SIMPLE: Final[dict[Any, CoreAndJson]] = {
 
 
 def builtin_schema(annotation: Any) -> CoreAndJson | None:
-    """Return the pydantic-core schema and the JSON Schema of an annotation, or None if it requires pydantic.
+    """Return the pydantic-core schema and the JSON Schema of an annotation, or None if the type is not supported.
 
-    Supported: int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and booleans,
-    and unions of these. `Annotated` is supported if its metadata are only strings; these become the description.
+    Supported types are int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and
+    booleans, and unions of these types. The metadata of `Annotated` may only contain strings, which become the
+    description.
     """
     try:
         simple = _SIMPLE.get(annotation)
-    except TypeError:  # the annotation has no hash, for example Annotated with a list
+    except TypeError:  # the annotation is not hashable, for example Annotated with a list
         return None
     if simple is not None:
         return dict(simple[0]), dict(simple[1])

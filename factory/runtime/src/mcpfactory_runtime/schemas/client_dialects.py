@@ -1,12 +1,12 @@
-"""Dialects for clients with limits, and pure functions that convert tools to them.
+"""Dialects for clients with limits, and pure functions that convert tools to a dialect.
 
-The dialect only affects the list of tools; arguments are always validated against a tool's own schema. Rules:
+A dialect only affects the list of tools. The server always validates arguments against a tool's original schema. Rules:
 
 1. A reference is replaced by its target. In a cycle, or if the schema would become too large, only the target's type
    and a note remain.
-2. Combined schemas become one schema that permits at least the same values; a note describes the difference.
-3. A conversion never makes a schema stricter; the server still validates all arguments.
-4. A name that is too long is cut, and gets a digest that makes it unique and deterministic.
+2. Combined schemas become one schema that permits at least the same values. A note describes the difference.
+3. A conversion never makes a schema stricter.
+4. The end of a long name is replaced by a digest, so that shortened names are unique and deterministic.
 """
 
 from __future__ import annotations
@@ -36,12 +36,9 @@ from mcpfactory_runtime.types import Json
 class ClientLimits:
     """The limits of a client.
 
-    Attributes:
-        combinators: permitted positions of `anyOf`, `oneOf`, `allOf`, `not` and similar keywords: below the root, or
-            nowhere.
-        types: True if `type` may be a list.
-        name: maximum characters of a tool's name. Many clients prepend the server's name, and permit 64 characters in
-            total.
+    `combinators` are the positions where the client supports `anyOf`, `oneOf`, `allOf`, `not` and similar keywords.
+    `types` is True if `type` may be a list. `name` is the maximum number of characters of a tool's name. Many clients
+    prepend the server's name, and permit 64 characters in total.
     """
 
     combinators: Literal["below", "nowhere"]
@@ -54,7 +51,7 @@ DIALECTS: Final[dict[str, ClientLimits | None]] = {
     "plain": ClientLimits("below", types=True, name=64),
     "flat": ClientLimits("nowhere", types=False, name=40),
 }
-"""Every dialect except "standard" has neither `$ref` nor `$defs`."""
+"""Dialects other than "standard" have neither `$ref` nor `$defs`."""
 
 _CHOICES: Final = ("anyOf", "oneOf")
 _DROPPED: Final = frozenset({"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "$dynamicRef"})
@@ -64,14 +61,11 @@ _TEXTS: Final = frozenset({"title", "description", "default", "examples", "depre
 _MAX_SCHEMAS: Final = 3_000  # maximum schemas in one tool
 _MAX_DEPTH: Final = 24  # maximum nesting of schemas
 _SHOWN: Final = 6  # maximum number of alternatives that a note lists
-_DIGEST: Final = 6  # number of characters of the digest in a shortened name
+_DIGEST: Final = 6  # characters of the digest in a shortened name
 
 
 def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
-    """Adapt the Tool object of tools/list to the limits of a client.
-
-    Leave out an output schema that exceeds the limits.
-    """
+    """Adapt a Tool object to the limits of a client, and omit an output schema that exceeds the limits."""
     schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
     if notes:
@@ -82,10 +76,7 @@ def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
 
 
 def _flattened(schema: Any, limits: ClientLimits) -> tuple[Any, list[str]]:
-    """Return the flattened schema, and notes about its root.
-
-    An unusable schema is returned unchanged, because a tool with such a schema cannot be called.
-    """
+    """Return the flattened schema, and notes about its root."""
     if not isinstance(schema, Mapping):
         return schema, []
     try:
@@ -95,7 +86,7 @@ def _flattened(schema: Any, limits: ClientLimits) -> tuple[Any, list[str]]:
 
 
 def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
-    """Return a unique name of at most `longest` characters for each name, regardless of the other names."""
+    """Return a unique name of at most `longest` characters for each name, independent of the other names."""
     return {name: name if len(name) <= longest else _cut(name, longest) for name in names}
 
 
@@ -121,7 +112,7 @@ class _Flattener:
         return done, notes
 
     def _node(self, schema: Any, inside: tuple[str, ...], depth: int, outer: list[str] | None, *, merge: bool) -> Any:
-        """Return a converted schema. `inside` are the enclosing references. Add notes to `outer` or the description."""
+        """Return a converted schema. `inside` are the enclosing references."""
         if not isinstance(schema, Mapping):
             return schema
         self._left -= 1
@@ -140,7 +131,6 @@ class _Flattener:
     def _resolved(
         self, schema: Mapping[str, Any], inside: tuple[str, ...], depth: int, notes: list[str], *, merge: bool
     ) -> Json:
-        """Return the schema with its reference replaced, and its subschemas converted."""
         own = {key: value for key, value in schema.items() if key not in _IGNORED and key != "$ref"}
         if not isinstance(schema.get("$ref"), str):
             return self._parts(own, inside, depth)
@@ -172,7 +162,7 @@ class _Flattener:
 
 
 def _without_combinators(schema: Json, notes: list[str]) -> Json:
-    """Return the schema with `allOf` and alternatives merged into the schema's other keywords."""
+    """Merge `allOf` and alternatives into the other keywords of a schema."""
     done = {key: value for key, value in schema.items() if key not in _COMBINING}
     for part in subschemas_of(schema, "allOf"):
         done = _intersection(done, part)
@@ -185,21 +175,17 @@ def _without_combinators(schema: Json, notes: list[str]) -> Json:
 
 
 def _intersection(one: Any, other: Any) -> Any:
-    """Return a schema that permits at least all values that satisfy both schemas.
-
-    If both schemas have a bound, keep the bound of the first schema.
-    """
+    """Return a schema that permits all values that satisfy both schemas, with the bounds of the first schema."""
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return other if one is True else one
     done = intersect_schemas(one, other, _intersection)
     if done.get("additionalProperties") is False and {"properties"} <= one.keys() & other.keys():
-        # This keyword would forbid properties that only one of the two schemas declares.
+        # This keyword would forbid properties that only one of the schemas declares.
         del done["additionalProperties"]
     return done
 
 
 def _union(branches: Sequence[Any], notes: list[str]) -> Json:
-    """Return a schema that permits at least all values of the branches. A note lists the branches."""
     nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
     rest = [branch for branch in branches if branch not in nulls]
     if len(rest) == 1 and isinstance(rest[0], Mapping):
@@ -232,13 +218,13 @@ def _summary(branch: Mapping[str, Any]) -> str:
 
 
 def _one_type(schema: Json, notes: list[str]) -> Json:
-    """Return the schema with at most one type. Describe null, and a choice of several types, in notes."""
+    """Return the schema with at most one type."""
     kinds = [kind for kind in schema["type"] if kind != "null"]
     if len(kinds) < len(schema["type"]):
         notes.append("May be null.")
         values = schema.get("enum")
         if kinds and isinstance(values, list) and any(value is not None for value in values):
-            # Remove null from the values, because the type excludes null.
+            # Remove null from the values, because the single type excludes null.
             schema = {**schema, "enum": [value for value in values if value is not None]}
     if len(kinds) == 1:
         return {**schema, "type": kinds[0]}

@@ -1,7 +1,7 @@
-"""Differences of two schemas for callers: values that are no longer accepted, and values that are newly accepted.
+"""Differences of two schemas: values that are no longer accepted, and values that are newly accepted.
 
-A difference is `(code, path, message)`, with the path of the value (`address.street`, `tags[]`). Some keywords are not
-compared by meaning (`not`, `if` …); their changes have the code "schema-changed".
+A difference is `(code, path, message)`, with a path such as `address.street` or `tags[]`. Changes of keywords such as
+`not` or `if` have the code "schema-changed", because their meaning is not compared.
 """
 
 from __future__ import annotations
@@ -49,10 +49,7 @@ def property_changes(old: Json, new: Json) -> Iterator[_Found]:
 
 
 def removed_or_retyped_properties(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths of values that were removed or have another type.
-
-    If the new schema is empty, it permits all values.
-    """
+    """Yield the paths of values that were removed or have another type. An empty new schema permits all values."""
     if not isinstance(old, dict) or not isinstance(new, dict) or not new:
         return
     if old.get("type") != new.get("type") and "type" in old:
@@ -70,7 +67,7 @@ def removed_or_retyped_properties(old: Any, new: Any, path: str = "") -> Iterato
 def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[str, ...]]) -> Iterator[_Found]:
     pair = tuple(str(one.get("$ref", "")) if isinstance(one, dict) else "" for one in (old, new))
     if (any(pair) and pair in above) or path.count(".") + path.count("[") > _DEPTH:
-        return  # a recursive pair: a caller of this function already compares both schemas
+        return  # a cycle, because a caller already compares both schemas
     above |= {pair} if any(pair) else set()
     before, after = _resolved(old, defs[0]), _resolved(new, defs[1])
     yield from _types(before, after, path)
@@ -95,7 +92,6 @@ def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[
 
 
 def _resolved(schema: Any, defs: Mapping[str, Any]) -> Json:
-    """Return the schema as an object, with its `$ref` followed."""
     found = resolve_definition(schema, defs)
     return found if isinstance(found, dict) else {"not": {}} if found is False else {}
 
@@ -135,7 +131,6 @@ def _enums(old: Json, new: Json, path: str) -> Iterator[_Found]:
 
 
 def _values(schema: Json) -> list[str] | None:
-    """Return the values of enum or const as JSON, or None if the schema has neither."""
     values = enum_values(schema)
     return None if values is None else [_compact(value) for value in values]
 
@@ -153,16 +148,13 @@ def _bounds(old: Json, new: Json, path: str) -> Iterator[_Found]:
 
 
 def _bound(value: Any, sign: int) -> float:
-    """Return a bound as a number; a larger number is a wider bound, and a missing bound is the widest."""
+    """Return a bound as a number, which is larger if the bound permits more values."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
     return value * sign if known else float("inf")
 
 
 def _only(old: Json, new: Json, path: str) -> Iterator[_Found]:
-    """Yield the changes of keywords whose values are compared as a whole.
-
-    Adding one of these keywords narrows the schema.
-    """
+    """Yield the changes of keywords that can only be compared as a whole."""
     for keyword in _ONLY:
         before, after = old.get(keyword) or None, new.get(keyword) or None
         if before != after:
@@ -196,7 +188,7 @@ def _members(old: Json, new: Json, path: str, defs: _Defs, above: frozenset[tupl
             yield "argument-required", inner, "is now required"
         if name in needed - needs:
             yield "argument-optional", inner, "is no longer required"
-        if not path:  # check only top-level defaults, because servers never send nested defaults
+        if not path:  # servers send only top-level defaults
             yield from _default(before[name], after[name], inner)
         yield from _compare(before[name], after[name], inner, defs, above)
     for name in sorted(needs - needed - after.keys()):
@@ -248,14 +240,14 @@ def _opened(old: Json, new: Json) -> bool:
 
 
 def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return a schema normalized for a comparison of the accepted values: without texts, with references inlined."""
+    """Return a schema without texts and references, to compare the accepted values."""
     if depth > _DEPTH:
         return None
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
         schema = _resolved(schema, defs)
-        depth += 4  # each reference counts as four levels, so that a cycle of references ends soon
+        depth += 4  # each reference counts as four levels, so that a cycle ends soon
     kept = {key: value for key, value in schema.items() if key not in _TEXTS and key != "default"}
     if "required" in kept:
         kept["required"] = sorted(required_of(kept))

@@ -1,4 +1,4 @@
-"""Merging of two schemas into their intersection or union. References are not followed."""
+"""Merging of two schemas into their intersection or union."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ def merge_all_of(first: Any, second: Any) -> Any:
 def intersect_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine = merge_all_of) -> Json:
     """Return the intersection of two schemas. In conflicts, keywords of the first schema take precedence.
 
-    Args:
-        first: one schema.
-        second: the other.
-        inner: combines two schemas of a property or of the items.
+    `inner` combines the two schemas of a property or of the items.
     """
     done = dict(first)
     for key, value in second.items():
@@ -49,7 +46,7 @@ def intersect_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner
 
 
 def unite_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) -> Json:
-    """Return a schema that permits at least all values of both, with only types, values, properties and items."""
+    """Return a schema that permits all values of both schemas, with only types, values, properties and items."""
     if not first or not second:
         return {}
     if _is_same(first, second):
@@ -74,26 +71,26 @@ def unite_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Co
 
 
 def enum_values(schema: Mapping[str, Any]) -> list[Any] | None:
-    """Return the values of `const` or `enum`, or None if a schema has neither."""
+    """Return the values of `const` or `enum`, or None if the schema has neither."""
     found = [schema["const"]] if "const" in schema else schema.get("enum")
     return found if isinstance(found, list) else None
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
-    """Return the values without duplicates; `1` and `true` are different."""
+    """Return the values without duplicates, where `1` and `true` are different."""
     return list({json_key(value): value for value in values}.values())
 
 
 def common_types(first: Any, second: Any) -> list[str]:
-    """Return the types that both schemas allow. Every integer is also a number."""
+    """Return the types that both schemas allow."""
     both_types = types_of(first), types_of(second)
     wide = [{*kinds, "integer"} if "number" in kinds else {*kinds} for kinds in both_types]
     return list(dict.fromkeys(kind for kinds in both_types for kind in kinds if kind in wide[0] & wide[1]))
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Return True if two JSON values are equal; `1` and `true` are different."""
-    # First compare with `==`, because `==` is fast.
+    """Return True if two JSON values are equal, where `1` and `true` are different."""
+    # first compare with `==`, which is fast, but for which `1 == True`
     return bool(first == second) and json_key(first) == json_key(second)
 
 
@@ -102,7 +99,7 @@ def _type_value(kinds: list[str]) -> str | list[str]:
 
 
 def merge_properties(mine: Mapping[str, Any], theirs: Mapping[str, Any], inner: Combine = merge_all_of) -> Json:
-    """Return the properties of two schemas; `inner` combines the schemas of a property that both have."""
+    """Return the properties of two schemas."""
     shared = {
         name: inner(mine[name], one) for name, one in theirs.items() if name in mine and not _is_same(mine[name], one)
     }

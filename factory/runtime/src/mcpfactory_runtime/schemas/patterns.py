@@ -1,7 +1,7 @@
 """Deterministic texts that match a schema's regular expression.
 
-Python's own parser reads the expression. A linear-time engine checks texts, because a malicious pattern could keep `re`
-busy for years. The linear-time engine has no lookaround. For patterns with lookaround, `re` checks short texts.
+A linear-time engine checks texts, because a malicious pattern could keep `re` busy for years. The engine does not
+support lookaround. For patterns with lookaround, `re` checks only short texts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mcpfactory_runtime.schemas.applicators import pattern_validator
 MAX_TEXT_LENGTH: Final = 2_000
 """Maximum characters of a generated text."""
 _REPEATS: Final = (0, 1, 3, 8, 24, 64)
-"""Numbers of repeats to try for an unbounded repetition."""
+"""Numbers to try for the repeats of an unbounded repetition."""
 _CANDIDATES: Final = "a1A0f_-./: "
 _CATEGORIES: Final[dict[str, Callable[[str], bool]]] = {
     "DIGIT": str.isdigit,
@@ -26,7 +26,7 @@ _CATEGORIES: Final[dict[str, Callable[[str], bool]]] = {
     "WORD": lambda sign: sign.isalnum() or sign == "_",
 }
 _DEEPEST: Final = 30  # maximum nesting of groups
-_SHORT: Final = 16  # maximum characters of a text for `re`, because a pattern may take exponential time
+_SHORT: Final = 16  # maximum characters of a text for `re`, which may take exponential time
 
 _Node = tuple[Any, Any]
 
@@ -36,7 +36,7 @@ class _UnknownSyntaxError(Exception):
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return True if the text matches; False if the match cannot be determined."""
+    """Return True if the text matches, and False if the result is unknown."""
     compiled = pattern_validator(pattern)
     if compiled is None:
         return len(text) <= _SHORT and _searched(pattern, text)
@@ -44,7 +44,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def is_enforced(pattern: str) -> bool:
-    """Return True if servers enforce this pattern; servers skip patterns with lookaround."""
+    """Return True if servers enforce this pattern, which must not contain lookaround."""
     return pattern_validator(pattern) is not None
 
 
@@ -68,7 +68,7 @@ def _parsed(pattern: str) -> tuple[_Node, ...]:
 
 
 def matching_texts(pattern: str) -> Iterator[str]:
-    """Yield texts that match the pattern, shortest first; nothing for unsupported syntax."""
+    """Yield texts that match the pattern, shortest first."""
     seen = set()
     for repeats in _REPEATS:
         try:
@@ -112,11 +112,10 @@ def _piece(operation: str, value: Any, repeats: int, depth: int) -> str:
             least, most, unit = value
             times: int = min(max(least, repeats), most, MAX_TEXT_LENGTH + 1)
             return _text(unit, repeats, depth + 1) * times
-    raise _UnknownSyntaxError  # the pattern contains a backreference, flags of a group, or an atomic group
+    raise _UnknownSyntaxError  # a backreference, flags of a group, or an atomic group
 
 
 def _one_of(members: Iterable[_Node]) -> str:
-    """Return a character that a character class matches."""
     written = [(str(kind), value) for kind, value in members]
     negated = ("NEGATE", None) in written
     own = [chr(value if kind == "LITERAL" else value[0]) for kind, value in written if kind in {"LITERAL", "RANGE"}]

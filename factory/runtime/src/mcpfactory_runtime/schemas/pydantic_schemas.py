@@ -1,4 +1,4 @@
-"""Argument and output schemas that need pydantic: models, dataclasses, TypedDicts, dates. Imported on demand."""
+"""Argument and output schemas that need pydantic: models, dataclasses, TypedDicts, dates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcpfactory_runtime.types import Json
 
 
 class _Plain(GenerateJsonSchema):
-    """Generator of JSON Schema without titles; titles would repeat the names and cost the model tokens."""
+    """Generator of JSON Schema without titles, which would repeat the names and cost tokens."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -29,10 +29,7 @@ class _Plain(GenerateJsonSchema):
 
 
 def pydantic_field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
-    """Return True if `default` is pydantic's `Field(...)`.
-
-    Also return the function that creates the default value, or None.
-    """
+    """Return True if `default` is pydantic's `Field(...)`, and the function that creates the default value, if any."""
     if not isinstance(default, FieldInfo):
         return False, None
     if default.is_required():
@@ -43,11 +40,8 @@ def pydantic_field_default(default: Any) -> tuple[bool, Callable[[], Any] | None
 def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[Any, Json]:
     """Return a validator and the JSON Schema for the arguments of a function.
 
-    Args:
-        parameters: name → (annotation, default in the signature, required).
-
-    Raises:
-        TypeError: pydantic has no schema for an annotation.
+    `parameters` maps a name to (annotation, default in the signature, required). An unsupported annotation raises
+    TypeError.
     """
     fields: Json = {}
     for name, (annotation, default, required) in parameters.items():
@@ -69,7 +63,6 @@ def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[A
 
 
 def _unknown(fields: Json) -> str:
-    """Return the parameter that pydantic has no schema for, as a prefix for its error message."""
     for name, annotation in fields.items():
         origin: Any = get_origin(annotation)
         try:
@@ -80,11 +73,7 @@ def _unknown(fields: Json) -> str:
 
 
 def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
-    """Return a function from a value to validated plain JSON, and the JSON Schema of the function's output.
-
-    Raises:
-        TypeError: pydantic has no schema for the annotation.
-    """
+    """Return a function that converts a value to validated JSON data, and the JSON Schema of the data."""
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
@@ -108,7 +97,7 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
 
 
 def model_schema(model: type) -> tuple[Callable[[Any], Any], Json]:
-    """Return a function that builds an instance from plain JSON, and the JSON Schema of its input without `$ref`."""
+    """Return a function that creates an instance from JSON data, and the JSON Schema of the data without `$ref`."""
     adapter: TypeAdapter[Any] = TypeAdapter(model)
     schema = adapter.json_schema(schema_generator=_Plain)
     definitions = schema.pop("$defs", {})

@@ -1,12 +1,11 @@
-"""Resolution of references and dialects in a JSON Schema, without fetching other documents.
+"""Resolution of references and dialects in a JSON Schema. Other documents are never fetched.
 
 Rules (basic, JSON Schema Usage; JSON Schema core, §8 and §9):
 
-1. `$schema` is the dialect [default: 2020-12]. A schema has a single dialect; an unknown dialect is an error.
-2. A reference is relative to the enclosing `$id`. The target of a reference must be in the same schema: a JSON pointer,
-an anchor, or a part with its own `$id`. An unresolvable reference is an error, because every value must be checked. The
-target
-   of a circular reference permits any value.
+1. A schema has a single dialect, `$schema` [default: 2020-12]. An unknown dialect is an error.
+2. A reference is relative to the enclosing `$id`. The target must be in the same schema. A reference may be a JSON
+   pointer, an anchor, or the `$id` of a part. An unresolvable reference is an error, because every value must be
+   checked. The target of a circular reference permits any value.
 """
 
 from __future__ import annotations
@@ -19,16 +18,14 @@ from mcpfactory_runtime.schemas.walk import children, unescape
 
 
 class UnusableSchemaError(ValueError):
-    """Error for a schema that cannot be used for validation. The message contains the reason and a hint."""
+    """Error for a schema that cannot be used for validation."""
 
 
 class SchemaDialect(NamedTuple):
-    """Differences between an older dialect and 2020-12 that affect argument checks.
+    """Differences from 2020-12 that affect argument checks.
 
-    Attributes:
-        tuples: if `items` is an array, its schemas apply by position, and `additionalItems` applies to all further
-            items.
-        lonely: keywords next to `$ref` are ignored.
+    If `tuples` is True, the schemas in an `items` array apply by position, and `additionalItems` to all further items.
+    If `lonely` is True, keywords next to `$ref` are ignored.
     """
 
     tuples: bool = False
@@ -46,19 +43,12 @@ _DIALECTS: Final[dict[str, SchemaDialect]] = {
 
 
 class SchemaReferences:
-    """Targets of the references in a schema.
-
-    Attributes:
-        dialect: dialect of the schema.
-
-    Raises:
-        UnusableSchemaError: the dialect is unknown, or the schema uses several dialects (rule 1).
-    """
+    """Targets of the references in a schema. UnusableSchemaError is raised for an unknown dialect (rule 1)."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.dialect = _dialect(root.get("$schema"))
         self._base = _own_id(root, "")
-        # id() of a part → the `$id` around the part, unless only the root has an `$id`.
+        # id() of a part → the `$id` that applies to the part, if the `$id` differs from the root's
         self._bases: dict[int, str] = {}
         self._resources: dict[str, Any] = {"": root}
         self._anchors: dict[tuple[str, str], Any] = {}
@@ -78,14 +68,9 @@ class SchemaReferences:
                 self._anchors[base, part["$id"][1:]] = part
 
     def follow(self, part: Mapping[str, Any]) -> tuple[str, Any]:
-        """Follow the `$ref` of a schema part, even if the target is another reference.
+        """Follow the `$ref` of a schema part through all further references. Return the target's URI and the target.
 
-        Return the target's URI and the target.
-
-        The target of a circular reference is True.
-
-        Raises:
-            UnusableSchemaError: the reference is unresolvable (rule 2).
+        The target of a circular reference is True. An unresolvable reference raises UnusableSchemaError (rule 2).
         """
         seen = set()
         while True:
@@ -134,18 +119,18 @@ def _dialect(uri: Any) -> SchemaDialect:
 def _join(base: str, reference: str) -> str:
     try:
         return urljoin(base, reference)
-    except ValueError:  # the reference is not a URI, so no part of the schema can have this ID
+    except ValueError:  # the reference is not a URI, so no part of the schema has this ID
         return reference
 
 
 def _own_id(part: Mapping[str, Any], base: str) -> str:
-    """Return the URI of a part with an `$id`; otherwise the URI of its enclosing part."""
+    """Return the `$id` of a part, or of the enclosing part, as a URI."""
     own = part.get("$id")
     return _join(base, own).partition("#")[0] if isinstance(own, str) and not own.startswith("#") else base
 
 
 def _parts(root: Mapping[str, Any], resources: dict[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield each subschema with the URI of its resource. Add subschemas with an `$id` to `resources`."""
+    """Yield each subschema with the URI of its resource."""
     waiting: list[tuple[Any, str]] = [(root, "")]
     seen = set()
     while waiting:

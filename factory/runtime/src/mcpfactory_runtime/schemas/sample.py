@@ -1,7 +1,7 @@
 """Deterministic sample values of a schema: a valid value, alternatives, and invalid values.
 
-A sample is the author's own example, default or enum value if there is one, otherwise the smallest value that formats
-and bounds allow. To end cycles, deep optional members are omitted, and even deeper schemas have no sample.
+The schema's own example, default or enum value comes first. Otherwise, a sample is the smallest value that formats and
+bounds permit. To end cycles, deep optional members are omitted, and still deeper schemas have no sample.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ NOTHING: Final = _Nothing()
 """The value that `sample` returns if no sample can be created."""
 
 _DEPTH: Final = 8  # maximum nesting of schemas
-_OPTIONAL_DEPTH: Final = 2  # maximum nesting level at which optional members get values
+_OPTIONAL_DEPTH: Final = 2  # nesting level from which optional members are omitted
 _MAX_PARTS: Final = 200  # maximum parts of a merged `allOf`
 _MAX_ITEMS: Final = 20  # maximum items of an array
-# Maximum visits for one sample; each array item counts as a visit.
+# Maximum visits for one sample. Each array item counts as a visit.
 _MAX_VISITS: Final = 5_000
 _MAX_EXACT: Final = 2**53  # every integer up to this value is exact as a float
 _LONGEST_INVALID: Final = 500  # maximum characters of a sample that exceeds `maxLength`
-_OTHER_TYPE: Final = {"mcpfactory": ["no", "such", "value"]}  # an object that schemas of scalars and arrays refuse
+_OTHER_TYPE: Final = {"mcpfactory": ["no", "such", "value"]}  # an object, invalid for schemas of scalars and arrays
 _SHAPING: Final = frozenset({"properties", "required", "items", "type", *COMBINATORS})
 _PLAIN: Final = ("string", "number", "integer", "boolean")
 _FORMATS: Final = {
@@ -70,21 +70,16 @@ _FORMATS: Final = {
 def sample(
     schema: Any, root: Mapping[str, Any], depth: float = 0, *, minimal: bool = False, lenient: bool = False
 ) -> Any:
-    """Return a value for the schema, or `NOTHING` if no value is known (`false`, or a cycle of required properties).
+    """Return a value for the schema, or `NOTHING` if no value is known, such as for `false`.
 
-    Args:
-        schema: the schema.
-        root: document for its references.
-        depth: nesting level of the schema; optional members are omitted at deeper levels.
-        minimal: fill in only required members and items, do not check the author's values, and use any text if no
-            match for a pattern is known.
-        lenient: ignore patterns that servers do not enforce.
+    At a deep `depth`, optional members are omitted. A `minimal` value has only required members and items, and is not
+    checked. A `lenient` value ignores patterns that servers do not enforce.
     """
     return _Sampler(root, minimal=minimal, lenient=lenient).of(schema, depth)
 
 
 def author_values(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the author's values in a schema, the values of the most restrictive keyword first."""
+    """Yield the author's values in a schema, those of the most restrictive keyword first."""
     for keyword in ("const", "enum", "examples", "example", "default"):
         value = schema.get(keyword)
         if keyword in {"enum", "examples"}:
@@ -94,10 +89,7 @@ def author_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
-    """Yield values of the schema other than `value`, most likely valid ones first.
-
-    Each value of `step` gives different values.
-    """
+    """Yield other values of the schema than `value`, most likely valid ones first."""
     schema = resolve(schema, root)
     schema = schema if isinstance(schema, dict) else {}
     enum = schema.get("enum")
@@ -122,7 +114,7 @@ def two_item_arrays(value: list[Any], schema: Any, root: Mapping[str, Any]) -> I
 
 
 def invalid_values(schema: Any, root: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield values that barely violate the schema: beyond a bound or length, not in the enum, or of another type."""
+    """Yield values that barely violate the schema, for example by exceeding a bound by 1."""
     schema = resolve(schema, root)
     if not isinstance(schema, dict):
         return
@@ -148,8 +140,6 @@ def invalid_values(schema: Any, root: Mapping[str, Any]) -> Iterator[Any]:
 
 
 class _Sampler:
-    """Generator of one sample, with a limit on visited schemas."""
-
     def __init__(self, root: Mapping[str, Any], *, minimal: bool, lenient: bool) -> None:
         self._root = root
         self._minimal = minimal
@@ -190,7 +180,6 @@ class _Sampler:
         return None if nullable and "null" in (types_of(rest) or ["null"]) else NOTHING
 
     def _all_of(self, schema: Mapping[str, Any], written: list[Any], depth: float) -> Any:
-        """Return a value for the parts of `allOf`, merged into one schema."""
         own = {key: value for key, value in schema.items() if key != "allOf"}
         parts = [inner for part in written if isinstance(inner := resolve(part, self._root), dict)]
         # A value cannot be both an object and a scalar, so drop the scalar parts.
@@ -211,7 +200,7 @@ class _Sampler:
     # --- methods, one for each type ---
 
     def object(self, schema: Mapping[str, Any], depth: float) -> Any:
-        # Use a dict, because it keeps the document's order. The order of a set changes from process to process.
+        # Use a dict, because the order of a set is not deterministic.
         required = dict.fromkeys(required_of(schema))
         properties = dict(properties_of(schema))
         extra = schema.get("additionalProperties")
@@ -245,12 +234,12 @@ class _Sampler:
             return [] if fewest == 0 else NOTHING
         before = self._left
         value = self.of(items_schema_of(schema), depth + 1)
-        # Count the visits of one item again for each further item, because arrays can be nested.
+        # Each further item needs as many visits as the first, because arrays can be nested.
         more = (before - self._left) * max(0, fewest - 1)
         if more > max(0, self._left):
             return NOTHING
         self._left -= more
-        # An item is None if the nesting limit left no room for its objects.
+        # At the nesting limit, the item is None.
         if fewest == 0 and (value is NOTHING or value is None):
             return []
         if value is NOTHING:
@@ -314,12 +303,12 @@ _MAKERS: Final[Mapping[str, Callable[[_Sampler, Mapping[str, Any], float], Any]]
 
 
 def _part_depth(depth: float) -> float:
-    """Return the depth of a part of a composed schema: deep levels add less, so that deep parts also get a sample."""
+    """Return the depth of a part of a composed schema, which adds less than a level at deep levels."""
     return depth + (1 if depth < _OPTIONAL_DEPTH else 0.25)
 
 
 def _author_value(schema: Mapping[str, Any]) -> Any:
-    """Return the author's value: `const`, the first enum value, or an example or default within the simple bounds."""
+    """Return the author's value if it has the right type and is within the simple bounds."""
     if "const" in schema:
         return schema["const"]
     enum = schema.get("enum")
@@ -327,16 +316,15 @@ def _author_value(schema: Mapping[str, Any]) -> Any:
         fitting = [value for value in enum if _has_type(value, schema)] or enum
         chosen = next((value for value in fitting if value is not None), None)
         if chosen is not None or "null" in (types_of(schema) or ["null"]):
-            return chosen  # if null is the only listed value and `type` excludes null, continue below
+            return chosen  # null is not chosen if `type` excludes null
     stated = author_values({key: value for key, value in schema.items() if key != "enum"})
     return next((value for value in stated if value is not None and _fits_simple_bounds(value, schema)), NOTHING)
 
 
 def _fits_simple_bounds(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Return True if an author's example has one of the schema's types and is within the schema's simple bounds."""
     if not _has_type(value, schema):
         return False
-    if isinstance(value, dict | list):  # objects and arrays need a full validator, so refuse them here
+    if isinstance(value, dict | list):  # objects and arrays would need a full validator
         return False
     if isinstance(value, str):
         if not _count(schema, "minLength", 0) <= len(value) <= _count(schema, "maxLength", MAX_TEXT_LENGTH):
@@ -373,19 +361,18 @@ def _distinct(items: Any, value: Any, number: int) -> Any:
 
 
 def _count(schema: Mapping[str, Any], keyword: str, default: int) -> int:
-    """Return a bound of a length or of a number of items."""
     value = schema.get(keyword)
     return int(value) if is_number(value) and 0 <= value < math.inf else default
 
 
 def _lowest(schema: Mapping[str, Any]) -> tuple[float, bool]:
-    """Return the lower bound of numbers, and True if it is exclusive."""
+    """Return the lower bound of numbers, and True if the bound is exclusive."""
     low, above = _limit(schema, "minimum", -math.inf), _limit(schema, "exclusiveMinimum", -math.inf)
     return max(low, above), schema.get("exclusiveMinimum") is True or -math.inf < above >= low
 
 
 def _highest(schema: Mapping[str, Any]) -> tuple[float, bool]:
-    """Return the upper bound of numbers, and True if it is exclusive."""
+    """Return the upper bound of numbers, and True if the bound is exclusive."""
     high, below = _limit(schema, "maximum", math.inf), _limit(schema, "exclusiveMaximum", math.inf)
     return min(high, below), schema.get("exclusiveMaximum") is True or math.inf > below <= high
 
@@ -407,7 +394,7 @@ def _bound(schema: Mapping[str, Any], *, low: bool, integer: bool) -> Any:
 def _other_texts(value: str, kind: str, step: int) -> Iterator[str]:
     digits = list(re.finditer(r"\d", value))
     if kind in _FORMATS or not kind:
-        if digits:  # in a date, a UUID or an address, change the last digit
+        if digits:  # change the last digit of a date, a UUID or an address
             last = digits[-1]
             yield value[: last.start()] + str((int(last[0]) + step) % 10) + value[last.end() :]
         if kind in {"", "uri", "url", "iri", "uri-reference", "json-pointer"}:

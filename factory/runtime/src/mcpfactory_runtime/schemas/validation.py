@@ -2,16 +2,17 @@
 
 Rules:
 
-1. A valid argument stays unchanged: integers stay integers, unknown properties are kept, and strings stay strings
-   regardless of `format`. (5.0 for an integer becomes 5.)
-2. Harmless mistakes of models are repaired, but only if the unchanged value matches no alternative:
-   "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is ambiguous),
-   JSON text for an array or an object. Null for an optional argument that is not nullable is omitted.
-3. Constraints that cannot be checked in linear time or at all are skipped: patterns with lookaround; `unevaluated…`;
-   `oneOf`, `not` and `if` with such constraints inside (`applicators`); an enumeration without a value of its type; a
-   reference cycle that applies to the same value. The upstream API checks the skipped constraints.
+1. A valid argument stays unchanged. For example, unknown properties are kept, and strings stay strings regardless of
+   `format`. The only exception is 5.0 for an integer, which becomes 5.
+2. Harmless mistakes of models are repaired, but only if the unchanged value matches no alternative. Examples are "5"
+   for a number, "true" for a boolean, 5 for a string, and JSON text for an array or an object. The number 5.0 is never
+   repaired to a string, because the text of 5.0 is ambiguous. Null is omitted for an optional argument that is not
+   nullable.
+3. Constraints that cannot be checked in linear time are skipped, for the upstream API to check: patterns with
+   lookaround, `unevaluated…`, and `oneOf`, `not` and `if` with such constraints inside (`applicators`). An
+   enumeration without a value of its type, and a reference cycle for a single value, are also skipped.
 4. A schema with an unknown dialect or an unresolvable reference is refused (`references`). Arguments that need too many
-   validation attempts are also refused, because several references per schema multiply the attempts (`VisitCounter`).
+   validation attempts are also refused (`VisitCounter`).
 """
 
 from __future__ import annotations
@@ -64,18 +65,18 @@ from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, requ
 __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
 
 _ANY: Final = core_schema.any_schema()
-_MAX_DEPTH: Final = 100  # maximum levels in one schema; deeper values are not validated
-_MAX_COUNT: Final = 2**53  # pydantic-core supports no larger bounds for characters, items or properties
+_MAX_DEPTH: Final = 100  # maximum levels in one schema; values at deeper levels are not validated
+_MAX_COUNT: Final = 2**53  # maximum bound that pydantic-core supports for characters, items or properties
 
-_ALWAYS_VISITS: Final = 10_000  # minimum number of visits that each call gets; about 0.1 seconds
-# Number of additional visits for each value in the arguments, so that long lists are accepted.
+_ALWAYS_VISITS: Final = 10_000  # minimum number of visits for each call; about 0.1 seconds
+# Additional visits for each value in the arguments, so that long lists are accepted.
 _VISITS_PER_VALUE: Final = 100
 _TOO_MANY: Final = "they would have to be tried against too many combinations of this tool's schemas"
 _UNSUPPORTED: Final = frozenset({"oneOf", "not", "if", "dependentRequired", "dependentSchemas"})
 
 
 class ArgumentValidator:
-    """Validator of the arguments of one tool; built once per tool by `compile_schema`."""
+    """Validator of the arguments of one tool."""
 
     __slots__ = ("_properties", "_validator")
 
@@ -84,10 +85,9 @@ class ArgumentValidator:
         self._properties = properties
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments, with the repairs of rule 2 of this module.
+        """Return the arguments, with the repairs of rule 2.
 
-        Raises:
-            ArgumentError: the arguments are invalid; the message contains the problems and the allowed values.
+        For invalid arguments, raise ArgumentError with the problems and the permitted values.
         """
         try:
             result: dict[str, Any] = self._validator.validate_python(arguments, context=VisitCounter(arguments))
@@ -103,19 +103,18 @@ class ArgumentValidator:
 def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
     """Compile an `inputSchema`, whose root is an object. Unsupported constraints are not checked (rule 3).
 
-    Raises:
-        UnusableSchemaError: the dialect is unknown, or a reference is unresolvable (rule 4).
+    An unknown dialect or an unresolvable reference raises UnusableSchemaError (rule 4).
     """
     compiler = _Compiler(schema)
     try:
         validator = SchemaValidator(compiler.root())
-    except SchemaError:  # pydantic-core may refuse a combination of schemas that are valid separately
+    except SchemaError:  # pydantic-core may refuse a combination of valid schemas
         validator = SchemaValidator(core_schema.dict_schema(strict=True))
     return ArgumentValidator(validator, tuple(properties_of(schema)))
 
 
 class _Compiler:
-    """Compiler of one schema. `lenient` adds the repairs of rule 2; unions first try their branches without repairs."""
+    """Compiler of one schema. `lenient` adds the repairs of rule 2."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -124,18 +123,18 @@ class _Compiler:
         self._definitions: dict[str, CoreSchema | None] = {}  # the value is None until the definition is compiled
         self._nulls: dict[str, bool] = {}
         self._waiting: list[tuple[str, Any, bool]] = []
-        # Name of the definition being compiled; None while one of its nested schemas is compiled.
+        # Definition being compiled, or None during the compilation of a nested schema.
         self._owner: str | None = None
-        self._branched = False  # True if the schema being compiled applies several schemas
+        self._branched = False  # True if several schemas apply to the value
         # id() of an enumeration → the enumeration, and True if no value is permitted.
         self._listing: dict[int, tuple[Any, bool]] = {}
-        # Definition → other definitions that it applies to the same value. The graph has no cycles.
+        # Definition → other definitions that apply to the same value. The graph has no cycles.
         self._applied: dict[str, set[str]] = {}
 
     def root(self) -> CoreSchema:
         body = self._root if "type" in self._root else {**self._root, "type": "object"}
         schema = self._before(self._drop_nulls(), self.compile(body, lenient=True))
-        while self._waiting:  # a queue instead of recursion, because a chain of references may be long
+        while self._waiting:  # no recursion, because a chain of references may be long
             name, target, lenient = self._waiting.pop()
             self._owner, self._branched = name, False
             compiled: Any = self.compile(target, lenient=lenient)
@@ -154,7 +153,7 @@ class _Compiler:
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return _ANY
         steps = self._steps(schema, lenient, depth)
-        # Repeat all steps without repairs, because a repair by a later step may break an earlier step.
+        # Repeat all checks without repairs, because a later repair may violate an earlier check.
         if len(steps) > 1 and lenient:
             steps += self._steps(schema, False, depth)
         if not _UNSUPPORTED.isdisjoint(schema) and not (self._dialect.lonely and "$ref" in schema):
@@ -184,7 +183,7 @@ class _Compiler:
         return [step for step in steps if step is not _ANY]
 
     def _unsupported_steps(self, schema: Mapping[str, Any], depth: int) -> list[CoreSchema]:
-        """Return the checks for keywords that pydantic-core does not support; these checks never repair a value."""
+        """Return the checks for keywords that pydantic-core does not support."""
 
         def compiled(part: Any) -> CoreSchema:
             return self.compile(part, lenient=False, depth=depth + 1)
@@ -205,7 +204,6 @@ class _Compiler:
         return steps
 
     def _can_check_one_of(self, schema: Mapping[str, Any]) -> bool:
-        """Return True if `one_of_schema` can check the schema's `oneOf`."""
         branches = subschemas_of(schema, "oneOf")
         return len(branches) > 1 and self._is_exact(branches)
 
@@ -213,19 +211,18 @@ class _Compiler:
         return is_fully_checked(schema, self._references, self._lists_none)
 
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
-        """Return True if a schema's other keywords forbid all its listed values, or if this is unknown."""
+        """Return True if the other keywords forbid all listed values, or if the result is unknown."""
         values = enum_values(schema)
         if values is None:
             return False
         found = self._listing.get(id(schema))
         if found is None:
-            # Preliminary answer, in case a cycle of references returns to this schema.
+            # A preliminary result, because a cycle of references may return to this schema.
             self._listing[id(schema)] = schema, True
             found = self._listing[id(schema)] = schema, not self._permitted(values, schema, 0)
         return found[1]
 
     def _permitted(self, values: list[Any], schema: Mapping[str, Any], depth: int) -> list[Any]:
-        """Return the listed values that the schema's other keywords permit."""
         kinds = types_of(schema)
         fitting = [value for value in values if has_json_type(value, kinds)] if kinds else values
         rest = {key: value for key, value in schema.items() if key in OWN_KEYS or key == "type"}
@@ -238,7 +235,6 @@ class _Compiler:
         return fitting
 
     def _own_keywords(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
-        """Compile the schema's keywords apart from `$ref` and the combinators."""
         if (values := enum_values(schema)) is not None:
             return _plain(EnumValidator(self._permitted(values, schema, depth) or values, lenient=lenient))
         kind = schema.get("type")
@@ -258,7 +254,7 @@ class _Compiler:
         )
 
     def _union(self, branches: list[Any], lenient: bool, depth: int, *, bare: bool = False) -> CoreSchema:
-        """Compile a union that tries its branches without repairs, then with repairs. `bare` omits combinators."""
+        """Compile a union that tries its branches first without and then with repairs. `bare` omits combinators."""
 
         def compile_(branch: Any, lenient: bool) -> CoreSchema:
             if bare:
@@ -298,7 +294,7 @@ class _Compiler:
         return core_schema.definition_reference_schema(name)
 
     def _applies(self, start: str, end: str) -> bool:
-        """Return True if the definition `start` equals `end`, or applies `end` to the same value."""
+        """Return True if the definition `start` is `end`, or applies `end` to the same value."""
         open_, seen = [start], {start}
         while open_:
             name = open_.pop()
@@ -311,7 +307,6 @@ class _Compiler:
     # --- methods, one for each type ---
 
     def _inside(self, schema: Any, lenient: bool, depth: int) -> CoreSchema:
-        """Compile a schema for a part of the value, such as a property or an item."""
         before, self._owner = self._owner, None
         result = self.compile(schema, lenient=lenient, depth=depth + 1)
         self._owner = before
@@ -402,7 +397,7 @@ class _Compiler:
         return core_schema.no_info_before_validator_function(repair, schema)
 
     def _drop_nulls(self) -> Callable[[Any], Any]:
-        """Return a function that drops a null value if its argument is optional and not nullable."""
+        """Return a function that drops a null value of an argument that is optional and not nullable."""
         required = required_of(self._root)
         optional = ((name, part) for name, part in properties_of(self._root).items() if name not in required)
         names = frozenset(name for name, part in optional if not self._nullable(part))
@@ -415,7 +410,7 @@ class _Compiler:
         return drop if names else _identity
 
     def _nullable(self, schema: Any, depth: int = 0) -> bool:
-        """Return True if null satisfies the schema, or if the result is uncertain."""
+        """Return True if null satisfies the schema, or if the result is unknown."""
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return schema is not False
         if schema.get("nullable") is True:
@@ -427,7 +422,7 @@ class _Compiler:
         every = [self._nullable(part, depth + 1) for part in subschemas_of(schema, "allOf")]
         if isinstance(schema.get("$ref"), str):
             place, target = self._references.follow(schema)
-            # Use a cache, because schemas may refer to each other often.
+            # Use a cache, because several schemas may refer to the target.
             if (known := self._nulls.get(f"{place}")) is None:
                 self._nulls[f"{place}"] = True
                 known = self._nulls[f"{place}"] = self._nullable(target, depth + 1)
@@ -457,7 +452,7 @@ def _plain(check: Callable[[Any], Any]) -> CoreSchema:
 
 
 def _positional(places: list[CoreSchema], items: CoreSchema) -> CoreSchema:
-    """Compile `prefixItems`, with one tuple schema per length because shorter arrays are valid."""
+    """Compile `prefixItems`, with one tuple schema per length, because shorter arrays are valid."""
     count = len(places)
     choices: dict[Any, CoreSchema] = {f"{STRICT}{n}": core_schema.tuple_schema(places[:n]) for n in range(count)}
     choices[f"{STRICT}{count}"] = core_schema.tuple_schema([*places, items], variadic_item_index=count)
@@ -485,14 +480,14 @@ def _count(value: Any) -> int | None:
 
 
 class TooManyVisitsError(Exception):
-    """Error for too many validation attempts; thirty definitions that each use the next twice give a billion.
+    """Error for too many validation attempts.
 
     This error is not a ValueError, because pydantic-core would treat a ValueError as the failure of one branch.
     """
 
 
 class VisitCounter:
-    """Counter of the visits in one validation, passed as its context."""
+    """Counter of the visits in one validation, for the context of the validation."""
 
     __slots__ = ("_arguments", "_left")
 
@@ -501,17 +496,13 @@ class VisitCounter:
         self._left = _ALWAYS_VISITS
 
     def count(self) -> None:
-        """Count a visit.
-
-        Raises:
-            TooManyVisitsError: the arguments need too many visits.
-        """
+        """Count a visit, or raise TooManyVisitsError."""
         self._left -= 1
         if self._left < 0:
             if self._arguments is None:
                 raise TooManyVisitsError
             self._left = _VISITS_PER_VALUE * _count_values(self._arguments)
-            self._arguments = None  # the limit is extended only once
+            self._arguments = None  # extend the limit only once
 
 
 def count_visits(definition: core_schema.CoreSchema) -> core_schema.CoreSchema:

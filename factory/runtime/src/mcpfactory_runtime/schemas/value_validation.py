@@ -1,8 +1,7 @@
 """Validation and repair of single values, and error messages for models.
 
-The location of an error contains a label for each branch of a union (`STRICT` or `LENIENT`, then the branch). This
-module removes the labels. If several branches fail, it reports only the error of the closest branch. Error messages do
-not contain long values.
+The location of an error contains a label for each branch of a union (`STRICT` or `LENIENT`, with the branch). This
+module removes the labels. If several branches fail, only the error of the closest branch is reported.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _WITHOUT_VALUE: Final = frozenset({"missing", "forms", "recursion_loop", "recurs
 
 
 class ArgumentError(ValueError):
-    """Error for arguments that do not match the input schema. `problems` has a phrase for each invalid argument."""
+    """Error for arguments that do not match the input schema."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -78,10 +77,7 @@ class _FoundProblem:
 
 
 def pydantic_argument_error(text: str) -> PydanticCustomError:
-    """Return an error for an invalid argument.
-
-    The text continues a sentence that begins with the argument's name: "must be at least 1".
-    """
+    """Return an error for an invalid argument. `text` follows the argument's name, such as "must be at least 1"."""
     return PydanticCustomError("problem", "{text}", {"text": text})
 
 
@@ -102,7 +98,7 @@ def short_json(value: Any) -> str:
 
 
 def explain_validation_error(error: ValidationError, properties: Sequence[str] = ()) -> ArgumentError:
-    """Return the error for a failed validation. `properties` are the tool's arguments, for suggestions."""
+    """Return the error for a failed validation."""
     found = [
         _FoundProblem(tuple(one["loc"]), one["type"], _text(one["type"], one.get("ctx", {}), one["msg"]), one["input"])
         for one in error.errors(include_url=False)
@@ -139,7 +135,7 @@ def _shown_value(value: Any) -> str:
 
 def _name(place: Place) -> str:
     name = ""
-    # If the last part is "[key]", `propertyNames` refused the key.
+    # A last part "[key]" means that `propertyNames` refused the key.
     for part in place[:-1] if place[-1:] == ("[key]",) else place:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else str(part)
     if len(name) > 2 * _MAX_ECHO:
@@ -149,10 +145,7 @@ def _name(place: Place) -> str:
 
 
 def _flatten(found: Iterable[_FoundProblem]) -> list[_FoundProblem]:
-    """Remove the labels of union branches from the errors.
-
-    For each union, keep the errors of its closest branch, or a summary of all branches.
-    """
+    """Return the errors of the closest union branch, or a summary of all branches, without labels."""
     plain: list[_FoundProblem] = []
     unions: dict[Place, dict[str, list[_FoundProblem]]] = {}
     for one in found:
@@ -186,7 +179,7 @@ def _closest(branches: list[list[_FoundProblem]]) -> list[_FoundProblem]:
 
 
 def _distance(branch: list[_FoundProblem]) -> int:
-    """Return the distance of a value from a branch: type errors weigh most, then enumerations and constants."""
+    """Return the distance of a value from a branch, where a wrong type weighs more than a wrong enumeration value."""
     total = 0
     for one in branch:
         if not one.place and one.code in _KIND_ERRORS:
@@ -205,7 +198,7 @@ KEYS_BY_KIND: Final[dict[str, frozenset[str]]] = {
     "string": frozenset({"minLength", "maxLength", "pattern"}),
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
 }
-"""Type of a value → keywords that apply only to values of that type."""
+"""Type of a value → keywords that apply only to values of the type."""
 OWN_KEYS: Final = frozenset().union(*KEYS_BY_KIND.values())
 _MAX_HASHED: Final = 2**60  # larger integers may have equal hashes
 
@@ -218,7 +211,7 @@ _BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
 
 
 class NumberValidator:
-    """Validator of numbers. `whole` requires integers, and converts the valid 5.0 (JSON Schema §6.1.1) to 5."""
+    """Validator of numbers. `whole` requires integers, and converts 5.0 to 5 (JSON Schema §6.1.1)."""
 
     __slots__ = ("_bounds", "_lenient", "_multiple", "_whole")
 
@@ -247,7 +240,7 @@ class NumberValidator:
 
 
 class EnumValidator:
-    """Validator of listed values, compared as JSON: 1 equals 1.0 but not true."""
+    """Validator of listed values, compared as JSON, in which 1 equals 1.0, but not true."""
 
     __slots__ = ("_by_key", "_by_text", "_values")
 
@@ -258,10 +251,7 @@ class EnumValidator:
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value or, in lenient mode, the listed value with the same text.
-
-        If the value is not listed, raise a `pydantic_argument_error`.
-        """
+        """Return the value if it is listed, or in lenient mode the listed value with the same text."""
         key = json_key(value)
         if key in self._by_key:
             return value
@@ -289,7 +279,7 @@ def check_unique(value: list[Any]) -> list[Any]:
 
 
 def number_from_text(text: str) -> Any:
-    """Return the number if a text is a JSON number, otherwise the text."""
+    """Return the number in a text, or the text if it is not a JSON number."""
     if re.fullmatch(r"\s*-?(0|[1-9]\d{0,300})(\.\d{1,300})?([eE][+-]?\d{1,3})?\s*", text, re.ASCII):
         number = json.loads(text)
         return number if math.isfinite(number) else text
@@ -297,20 +287,17 @@ def number_from_text(text: str) -> Any:
 
 
 def text_from_integer(value: Any) -> Any:
-    """Return the text if the value is an integer, otherwise return the value.
-
-    The text of 1.0 is ambiguous: it could be 1.0 or 1.00.
-    """
+    """Return an integer as text, and any other value unchanged, because the text of 1.0 is ambiguous."""
     return str(value) if type(value) is int and abs(value) < 10**40 else value
 
 
 def boolean_from_text(value: Any) -> Any:
-    """Return the boolean for "true" or "false", otherwise the value."""
+    """Return the boolean for "true" or "false", and any other value unchanged."""
     return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
 def _container_from_text(opening: str, value: Any) -> Any:
-    """Parse a value that is the JSON text of an array or an object; return any other value unchanged."""
+    """Parse the JSON text of an array or an object, and return any other value unchanged."""
     if isinstance(value, str) and value.lstrip().startswith(opening):
         try:
             return json.loads(value)
@@ -324,21 +311,18 @@ array_from_text = partial(_container_from_text, "[")
 
 
 def parse_argument_text(schema: Any, text: str) -> Any:
-    """Return the value of a user's input.
-
-    It is the text if the schema permits only strings (or null), else the parsed JSON.
-    """
+    """Parse a user's input as JSON, unless the schema permits only strings."""
     kinds = set(types_of(schema))
     if kinds == {"string"} or (kinds == {"string", "null"} and text != "null"):
         return text
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return [text] if kinds == {"array"} else text  # keep the invalid text, because the server reports the error
+        return [text] if kinds == {"array"} else text  # the server reports the invalid text
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Return True if the value is a JSON number; booleans are not numbers."""
+    """Return True if the value is a JSON number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -354,7 +338,7 @@ def _is_multiple(value: float, of: float) -> bool:
 
 
 def has_json_type(value: Any, kinds: Iterable[Any]) -> bool:
-    """Return True if a value has one of the given JSON Schema types; an unknown type matches every value."""
+    """Return True if a value has one of the given JSON Schema types, or if one of the types is unknown."""
     return any(kind not in TYPES or TYPES[kind](value) for kind in kinds if isinstance(kind, str))
 
 
@@ -370,7 +354,7 @@ TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def json_key(value: Any) -> Any:
-    """Return a key that is equal for equal JSON values: 1 equals 1.0, and the order of members has no effect."""
+    """Return a key that is equal for equal JSON values, such as 1 and 1.0, or objects with another order of members."""
     if isinstance(value, bool) or value is None:
         return (type(value), value)
     if isinstance(value, list):
@@ -379,7 +363,7 @@ def json_key(value: Any) -> Any:
         return ("object", frozenset((name, json_key(one)) for name, one in value.items()))
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, int) and abs(value) >= _MAX_HASHED:  # senders could choose large integers with equal hashes
+    if isinstance(value, int) and abs(value) >= _MAX_HASHED:  # a caller could choose large integers with equal hashes
         return ("number", hex(value))
     return value if isinstance(value, str | int | float) else repr(value)
 

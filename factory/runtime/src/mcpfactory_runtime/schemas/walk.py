@@ -1,7 +1,7 @@
 """Traversal of JSON Schema: keywords that contain schemas, readers of one schema, and references in a document.
 
-Schemas may come from unknown servers. Therefore, the readers (`types_of`, `properties_of` …) accept any value, and
-`walk` uses no recursion.
+Schemas may come from unknown servers, so `types_of` and the other readers accept any value, and `walk` uses no
+recursion.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
 Steps = tuple[str | int, ...]
-"""Location in a schema: for each level the keyword, and the name or index below it."""
+"""Location in a schema. Each level has a keyword, and often a name or an index below the keyword."""
 
 APPLICATORS: Final[dict[str, Literal["one", "list", "map"]]] = {
     **dict.fromkeys(("additionalItems", "additionalProperties", "contains", "contentSchema"), "one"),
@@ -19,13 +19,10 @@ APPLICATORS: Final[dict[str, Literal["one", "list", "map"]]] = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "list"),
     **dict.fromkeys(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"), "map"),
 }
-"""Keywords that contain a schema, a list of schemas, or schemas by name.
-
-Keywords outside this table contain no schemas.
-"""
+"""Keywords that contain a schema, a list of schemas, or schemas by name."""
 COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
 IN_PLACE: Final = frozenset({"$ref", *COMBINATORS, "not", "if", "then", "else", "dependentSchemas"})
-"""Keywords that apply a schema to the same value. A reference cycle through only these keywords never ends."""
+"""Keywords that apply a schema to the same value, so that a reference cycle through only these never ends."""
 DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
 """Keywords that contain data, not schemas."""
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
@@ -34,7 +31,7 @@ _PREFIX: Final = "#/$defs/"
 
 
 def children(schema: Any) -> Iterator[tuple[Steps, Any]]:
-    """Yield the direct subschemas of a schema, with their locations. `items` may be a list, as before 2020-12."""
+    """Yield the direct subschemas of a schema, with their locations. Before 2020-12, `items` may be a list."""
     for keyword, value in schema.items() if isinstance(schema, Mapping) else ():
         holds = APPLICATORS.get(keyword)
         if holds == "map":
@@ -46,7 +43,7 @@ def children(schema: Any) -> Iterator[tuple[Steps, Any]]:
 
 
 def walk(schema: Any) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
-    """Yield a schema and all its subschemas, outer schemas first, with their locations. References are not followed."""
+    """Yield a schema and all its subschemas with their locations, outer schemas first. References are not followed."""
     waiting: list[tuple[Steps, Any]] = [((), schema)]
     while waiting:
         place, part = waiting.pop()
@@ -91,7 +88,7 @@ def required_of(schema: Any) -> list[str]:
 
 
 def items_schema_of(schema: Any) -> Any:
-    """Return the schema of an array's items, or True (any value is valid) if the array has no schema for items."""
+    """Return the schema of an array's items, or True if any item is valid."""
     return schema.get("items", True) if isinstance(schema, Mapping) else True
 
 
@@ -131,7 +128,7 @@ def definition_reference(name: str) -> str:
 
 
 def definition(reference: Any) -> str:
-    """Return the name in `#/$defs/<name>`, or "" for other values."""
+    """Return the name in a reference `#/$defs/<name>`, or "" for any other value."""
     known = isinstance(reference, str) and reference.startswith(_PREFIX)
     return unescape(reference.removeprefix(_PREFIX)) if known else ""
 
@@ -139,7 +136,7 @@ def definition(reference: Any) -> str:
 def resolve(schema: Any, root: Mapping[str, Any]) -> Any:
     """Follow `$ref`s at the top of a schema in the document `root`. Keywords next to `$ref` take precedence.
 
-    The target of a dangling, remote or circular reference is `{}`.
+    A dangling, remote or circular reference gives {}.
     """
     for _ in range(_HOPS + 1):
         reference = schema.get("$ref") if isinstance(schema, Mapping) else None
@@ -180,7 +177,7 @@ def references(schema: Any) -> Iterator[str]:
 
 
 def reachable_definitions(schemas: Iterable[Any], definitions: Mapping[str, Any]) -> set[str]:
-    """Return the names of the definitions that schemas refer to, directly or through other definitions."""
+    """Return the names of the definitions that schemas refer to, even indirectly."""
     found: set[str] = set()
     seen: set[int] = set()
     waiting = list(schemas)

@@ -27,7 +27,13 @@ class _ProviderRow:
 
 
 def read_auth_environment(environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Return the access rules from environment variables, or None if no such variable is set."""
+    """Return the access rules from environment variables, or None if no such variable is set.
+
+    MCPFACTORY_AUTH_PROVIDER is the provider's name, and MCPFACTORY_AUTH_RESOURCE the URL of this server. Depending on
+    the provider, MCPFACTORY_AUTH_URL, MCPFACTORY_AUTH_REALM, MCPFACTORY_AUTH_DOMAIN, MCPFACTORY_AUTH_TENANT,
+    MCPFACTORY_AUTH_CLIENT_ID, MCPFACTORY_AUTH_CLIENT_SECRET, MCPFACTORY_AUTH_ALLOW, MCPFACTORY_AUTH_KEYS,
+    MCPFACTORY_AUTH_AUTHORIZE_URL, MCPFACTORY_AUTH_TOKEN_URL and MCPFACTORY_AUTH_USERINFO_URL describe the provider.
+    """
     if f"{PREFIX}PROVIDER" not in environ:
         return Authorization.from_environment(environ)
     given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}

@@ -62,14 +62,12 @@ class Server(ObservabilityMixin, CompositionMixin):
         lifespan: see `Server.lifespan`.
         page_size: items per page of a list, or None to list everything at once.
         max_message_size: maximum size of a received message in bytes.
-        ttl_ms: milliseconds that clients may cache lists and resources. Only clients of the newest revision get this
-            value.
+        ttl_ms: milliseconds that clients of the newest revision may cache lists and resources.
         cache_scope: `public` if no list or resource depends on the caller.
         tasks: storage of tasks: the path of a database, a `TaskStore` or `TaskOptions`. The default is the database in
             MCPFACTORY_TASKS_DB, or memory if the variable is not set.
         rates: rate limits per client, such as `{"calls": "600/m"}` (docs/reference/server-api.md, Rates).
-        question_timeout: seconds after which a question to a client of a handshake revision is canceled; None means
-            never.
+        question_timeout: seconds until a question to a client of a handshake revision is canceled, or None.
     """
 
     _dispatcher: Dispatcher
@@ -168,8 +166,7 @@ class Server(ObservabilityMixin, CompositionMixin):
                 after which a call fails.
 
         Raises:
-            TypeError: the signature has unsupported parameters, or `inline` is combined with `async def` or with a
-                timeout.
+            TypeError: a parameter is unsupported, or `inline` is combined with `async def` or a timeout.
             ValueError: the name is taken, or the timeout is invalid.
         """
 

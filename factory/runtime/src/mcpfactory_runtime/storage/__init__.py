@@ -10,12 +10,7 @@ _SCHEMES: Final = ("memory:", "sqlite:///PATH", "redis://HOST:PORT/NUMBER", "red
 
 
 def create_store(address: str) -> SharedStore:
-    """Return the store at an address, without opening it.
-
-    Raises:
-        ValueError: the address is invalid.
-        StoreError: a library is missing.
-    """
+    """Return the unopened store at an address."""
     scheme, _, rest = address.partition(":")
     if address == "memory:":
         return MemoryStore()
@@ -27,5 +22,5 @@ def create_store(address: str) -> SharedStore:
         from mcpfactory_runtime.storage.redis import RedisStore  # noqa: PLC0415 - likewise
 
         return RedisStore(address.replace("valkey", "redis", 1) if scheme.startswith("valkey") else address)
-    # The message does not contain the address, which may contain a password.
+    # The address may contain a password, so the message omits the address.
     raise ValueError(f"invalid store address (scheme {scheme!r})\nhint: use one of {', '.join(_SCHEMES)}")

@@ -1,8 +1,7 @@
 """Stores shared by processes: the interface, the memory store, and the registry of the processes.
 
-A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes. It expires as a whole, unless its
-lifetime is extended. A mailbox is a queue that one process reads. Spaces and mailboxes contain all shared data (tasks,
-sessions, streams, rates, used states, caches). To support another database, implement the methods of `SharedStore`.
+A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes, whose entries expire together. A
+mailbox is a queue that one process reads.
 """
 
 from __future__ import annotations
@@ -18,40 +17,33 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 Changes = Sequence[tuple[str, bytes | None]]
-"""Keys of a space and their new values.
-
-None removes the entry, or all entries with a prefix if the key is `prefix*`.
-"""
+"""Keys of a space and their new values. None removes the entry, or all matching entries if the key is `prefix*`."""
 
 
 class StoreError(OSError):
-    """Error for a store that cannot be used. The message contains the reason and a hint."""
+    """Error for a store that cannot be used."""
 
 
 class ExpectedEntry(NamedTuple):
-    """Condition for a write: the current value of an entry; None requires that the entry is missing."""
+    """Condition for a write: the current value of an entry, or None for a missing entry."""
 
     key: str
     value: bytes | None
 
 
 class SharedStore(ABC):
-    """Spaces and mailboxes, for use in the event loop. All methods raise `StoreError`.
+    """Spaces and mailboxes, for use in the event loop. All methods raise StoreError.
 
-    Attributes:
-        shared: True if other processes have access to the same data.
+    `shared` is True if other processes have access to the same data.
     """
 
     shared: bool = True
 
     async def open(self) -> None:  # noqa: B027 - a store in memory has nothing to open
-        """Open the store, to detect errors early.
-
-        Without this call, the first call of another method opens the store.
-        """
+        """Open the store, to detect errors early."""
 
     async def aclose(self) -> None:  # noqa: B027 - likewise
-        """Close the store; the next call opens the store again."""
+        """Close the store. The next call opens the store again."""
 
     @abstractmethod
     async def get(self, space: str, key: str) -> bytes | None:
@@ -59,29 +51,15 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def scan(self, space: str, prefix: str = "", after: str = "", limit: int = 0) -> list[tuple[str, bytes]]:
-        """Return entries in the order of their keys.
-
-        Args:
-            space: name of the space.
-            prefix: prefix of the keys.
-            after: return only keys that sort after this key.
-            limit: maximum number of entries; 0 for all.
-        """
+        """Return at most `limit` entries after the key `after` in the order of their keys, or all if `limit` is 0."""
 
     @abstractmethod
     async def write(
         self, space: str, changes: Changes, *, seconds: float, expected: ExpectedEntry | None = None
     ) -> bool:
-        """Change a space atomically.
+        """Change a space atomically. Return True if the condition `expected` was met, and the changes were written.
 
-        Args:
-            space: name of the space; it is created with its first entry.
-            changes: new values of entries.
-            seconds: lifetime of the space from now.
-            expected: condition for the write.
-
-        Returns:
-            True if the changes were written, because the condition was met.
+        The first entry creates the space. `seconds` is the new lifetime of the space.
         """
 
     @abstractmethod
@@ -90,11 +68,11 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
-        """Add a message to a mailbox. The mailbox expires if no other message follows within `seconds`."""
+        """Add a message to a mailbox, which expires if no other message follows within `seconds`."""
 
     @abstractmethod
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take a mailbox's messages in order; if the mailbox is empty, wait up to `wait` seconds.
+        """Take a mailbox's messages in order. If the mailbox is empty, wait up to `wait` seconds.
 
         Only one reader may wait at a time.
         """
@@ -104,11 +82,7 @@ _SWEEP_EVERY: Final = 256  # number of writes between two removals of expired da
 
 
 class MemoryStore(SharedStore):
-    """Store that keeps its data in the memory of the process. Use it only in the event loop.
-
-    Args:
-        clock: returns seconds.
-    """
+    """Store in the memory of the process, for use in the event loop."""
 
     shared = False
 
@@ -196,27 +170,19 @@ class MemoryStore(SharedStore):
 
 
 LEASE: Final = 3.0
-"""Seconds without a heartbeat after which a process counts as dead.
-
-Other processes may take over the sessions of a dead process.
-"""
+"""Seconds without a heartbeat after which other processes may take over the sessions of a process."""
 
 _DAY: Final = 86_400.0  # seconds
-_ALL: Final = "processes"  # name of the space that contains the list of processes
+_ALL: Final = "processes"  # space with the list of processes
 
 log = logging.getLogger(__name__)
 
 
 class ProcessRegistry:
-    """Registry of the live processes that share a store, including this one. Only the event loop may use a registry.
+    """Registry of the live processes that share a store, for use in the event loop.
 
-    Args:
-        store: the shared store.
-        lease: seconds without a heartbeat after which others consider this process dead.
-
-    Attributes:
-        id: name of this process and of its mailbox.
-        on_lapse: async callback after the lease expired; other processes may have considered this process dead.
+    Other processes consider this process dead after `lease` seconds without a heartbeat. `on_lapse` is called after the
+    lease expired.
     """
 
     def __init__(self, store: SharedStore, lease: float = LEASE) -> None:
@@ -227,14 +193,14 @@ class ProcessRegistry:
         self._keeper: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
-        """Register this process and start to extend its lease. A repeated call has no effect."""
+        """Register this process and start to extend the lease."""
         if self._keeper is None:
             await self._extend_lease()
             await self._add_to_list()
             self._keeper = asyncio.get_running_loop().create_task(self._keep())
 
     async def leave(self) -> None:
-        """Unregister this process, so that the others need not wait for the end of its lease."""
+        """Unregister this process, so that other processes need not wait until the lease expires."""
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.cancel()
@@ -249,7 +215,7 @@ class ProcessRegistry:
         return process == self.id or await self.store.get(_space(process), "") is not None
 
     async def others(self) -> list[str]:
-        """Return all live processes except this one. Remove dead processes from the list."""
+        """Return the other live processes, and remove dead processes from the list."""
         found = [process for process, _ in await self.store.scan(_ALL) if process != self.id]
         living = [process for process in found if await self.alive(process)]
         dead: Changes = [(process, None) for process in found if process not in living]
@@ -258,7 +224,7 @@ class ProcessRegistry:
         return living
 
     async def _extend_lease(self) -> bool:
-        """Extend the lease. Return False if the lease had expired."""
+        """Extend the lease, or return False if the lease had expired."""
         space, lives = _space(self.id), b"lives"
         kept = await self.store.write(space, [("", lives)], seconds=self.lease, expected=ExpectedEntry("", lives))
         return kept or not await self.store.write(space, [("", lives)], seconds=self.lease)
@@ -273,9 +239,9 @@ class ProcessRegistry:
         while True:
             await asyncio.sleep(self.lease / 4)
             try:
-                # `lapsed` stays True until the process is in the list again.
+                # `lapsed` stays True until this process is in the list again.
                 lapsed = not await self._extend_lease() or lapsed
-                # Other processes may have removed this process, and the list itself expires.
+                # Other processes may have removed this process, and the list may have expired.
                 if lapsed or clock() - named > _DAY / 4:
                     await self._add_to_list()
                     named = clock()

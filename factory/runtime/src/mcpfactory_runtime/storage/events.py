@@ -1,7 +1,7 @@
 """Sessions and their events in a shared store. At any time, one live process owns a session.
 
-The owner is stored with the session, and a write fails if the owner has changed. Therefore a slow process that was
-considered dead cannot change a session that another process has taken over.
+A write fails if the owner has changed. A slow process that was considered dead can therefore not change a session that
+another process has taken over.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEPT: Final = 256
 """Number of messages that a stream keeps for clients that reconnect."""
 
 _STREAMS_KEPT: Final = 64  # maximum number of finished streams to keep per session
-_MAX_PENDING: Final = 32 << 20  # maximum bytes of unwritten events; above this limit, events are not recorded
+_MAX_PENDING: Final = 32 << 20  # maximum bytes of unwritten events; further events are not recorded
 _RETRY_DELAY: Final = 0.25  # seconds between attempts to write
 _TOUCH_EVERY: Final = 60.0  # minimum seconds between extensions of a session's lifetime
 _OWNER: Final = "owner"
@@ -37,7 +37,7 @@ class SessionLostError(Exception):
 
 
 class UnfinishedStream(NamedTuple):
-    """An unfinished stream: its name, the IDs of the requests that it answers, and the number of its last event."""
+    """A stream that has not ended, with the IDs of its requests and the number of its last event."""
 
     stream: str
     requests: list[str | int]
@@ -45,16 +45,9 @@ class UnfinishedStream(NamedTuple):
 
 
 class SharedSessions:
-    """The sessions in a store, and the writer of their journals. Only the event loop may use the object.
+    """The sessions in a store, and the writer of their journals, for use in the event loop.
 
-    Args:
-        store: the shared store.
-        processes: registry of live processes.
-        keep: seconds that a session is kept after its last use.
-
-    Attributes:
-        owned: journals of sessions that this process owns, by key.
-        closing: True if failed writes are not retried any more.
+    A session is kept for `keep` seconds after its last use. While `closing` is True, failed writes are not retried.
     """
 
     def __init__(self, store: SharedStore, processes: ProcessRegistry, *, keep: float = 24 * 3600.0) -> None:
@@ -65,28 +58,28 @@ class SharedSessions:
         self.closing = False
         self._pending: dict[SessionJournal, None] = {}
         self._pending_size = 0
-        self._next: asyncio.Future[None] | None = None  # future that ends when the pending changes are written
-        self._current: asyncio.Future[None] | None = None  # future that ends when the current write ends
+        self._next: asyncio.Future[None] | None = None  # done when the pending changes are written
+        self._current: asyncio.Future[None] | None = None  # done when the current write ends
         self._writer: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Register this process, and check its sessions whenever its lease has expired."""
+        """Register this process, and check the sessions after each expiry of the lease."""
         self.closing = False
         await self.processes.join()
         self.processes.on_lapse = self.check_owned
 
     async def aclose(self) -> None:
-        """Write the pending changes, which are lost if the store does not accept them."""
+        """Write the pending changes, unless the store does not accept them."""
         self.closing = True
         await self.wait_until_written()
 
     async def check_owned(self) -> None:
-        """Detect sessions that other processes took over while this process was considered dead."""
+        """Detect sessions that other processes took over after this process's lease expired."""
         for journal in list(self.owned.values()):
             await journal.check_owner()
 
     def schedule(self, journal: SessionJournal, size: int) -> bool:
-        """Schedule a write of the changes in a journal. Return False if too many bytes of events are waiting."""
+        """Schedule a write of a journal's changes, or return False if too many bytes of events are waiting."""
         if size and self._pending_size > _MAX_PENDING:
             log.warning("the store is too slow: events are not recorded")
             return False
@@ -118,13 +111,11 @@ class SharedSessions:
 
 
 class SessionJournal:
-    """One session in the store, and the recorder of its streams. Only the event loop may use a journal.
+    """One session in the store, and the recorder of its streams, for use in the event loop.
 
     The session's key is a digest of the session ID, so that readers of the store cannot use the session. Methods that
-    record return at once. Methods that read first wait until all changes are written.
-
-    Attributes:
-        on_lost: called after another process has taken over the session.
+    record return at once. Methods that read first wait for pending writes. `on_lost` is called after another process
+    has taken over the session.
     """
 
     def __init__(self, sessions: SharedSessions, session_id: str) -> None:
@@ -145,10 +136,7 @@ class SessionJournal:
     # -- ownership -----------------------------------------------------------------------------------------------
 
     async def claim(self) -> str | None:
-        """Return the process that owns the session if another live process owns it, else None.
-
-        Take the session over if its owner is dead.
-        """
+        """Take over the session if its owner is dead, or return the live process that owns the session."""
         while True:
             owner = await self._store.get(self._space, _OWNER)
             if owner is None or owner == self._me:
@@ -159,7 +147,7 @@ class SessionJournal:
                 return None
 
     async def check_owner(self) -> None:
-        """Stop recording if another process owns the session."""
+        """If another process owns the session, stop recording."""
         if await self._store.get(self._space, _OWNER) != self._me:
             self._lose()
 
@@ -171,7 +159,7 @@ class SessionJournal:
     # -- recording -----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stop recording; the session stays in the store."""
+        """Stop recording, but leave the session in the store."""
         self._closed = True
 
     def forget(self) -> None:
@@ -193,16 +181,16 @@ class SessionJournal:
             self._change()
 
     def begin(self, stream: str, requests: Sequence[str | int]) -> None:
-        """Begin to record a stream, before its events are sent."""
+        """Record a new stream, before its events are sent."""
         self._change((f"stream/{stream}", json.dumps({"requests": list(requests)}).encode()))
 
     def append(self, stream: str, number: int, data: bytes) -> None:
-        """Record an event of a stream. Drop the oldest events of a long stream."""
+        """Record an event of a stream, and drop the oldest event of a long stream."""
         dropped = [(_event(stream, number - KEPT), None)] if number > KEPT else []
         self._change((_event(stream, number), data), *dropped, size=len(data))
 
     def finish(self, stream: str) -> None:
-        """Record the end of a stream. Drop the oldest finished streams above the limit."""
+        """Record the end of a stream, and drop the oldest of too many finished streams."""
         self._change((f"stream/{stream}", json.dumps({"finished": time.time()}).encode()))
         self._finished.append(stream)
         while len(self._finished) > _STREAMS_KEPT:
@@ -214,7 +202,7 @@ class SessionJournal:
             self._changes.extend(changes)
 
     async def write(self) -> None:
-        """Write the changes. Retry until the store responds, or until it is being closed."""
+        """Write the changes, with retries until the store responds or the sessions are closed."""
         changes, self._changes = self._changes, []
         while True:
             with suppress(OSError):
@@ -227,14 +215,13 @@ class SessionJournal:
             await asyncio.sleep(_RETRY_DELAY)
 
     async def _attempt(self, changes: Changes) -> None:
-        """Write the changes, unless another process owns the session."""
         owned = self._sessions.owned
         if self._ended:
             if owned.get(self._key) is self:
                 await self._store.drop(self._space)
                 del owned[self._key]
             return
-        if self._key not in owned:  # the session is new, or its first write failed
+        if self._key not in owned:  # the session is new, or the first write failed
             if all(name != _STATE for name, _ in changes):  # another process has taken over the session
                 return
             new = await self._write([(_OWNER, self._me)], ExpectedEntry(_OWNER, None))
@@ -249,11 +236,7 @@ class SessionJournal:
         return await self._store.write(self._space, changes, seconds=self._sessions.keep, expected=expected)
 
     async def wait_until_written(self) -> None:
-        """Wait until all changes so far are written.
-
-        Raises:
-            SessionLostError: another process owns the session.
-        """
+        """Wait until all changes so far are written, or raise SessionLostError if another process owns the session."""
         await self._sessions.wait_until_written()
         if self._lost:
             raise SessionLostError
@@ -266,10 +249,7 @@ class SessionJournal:
         return await self._store.get(self._space, _STATE) is not None
 
     async def load(self) -> tuple[Json, list[UnfinishedStream]] | None:
-        """Take the session over.
-
-        Return the session's state and unfinished streams, or None if the store does not have the session.
-        """
+        """Take over the session, and return its state and unfinished streams, or None if there is no session."""
         await self._sessions.wait_until_written()
         state = await self._store.get(self._space, _STATE)
         if state is None:
@@ -288,7 +268,7 @@ class SessionJournal:
         return json.loads(state), unfinished
 
     async def events(self, stream: str) -> list[tuple[int, bytes]] | None:
-        """Return the stored events of a stream, or None if the store does not have it."""
+        """Return the stored events of a stream, or None if the stream is missing."""
         await self._sessions.wait_until_written()
         if await self._store.get(self._space, f"stream/{stream}") is None:
             return None

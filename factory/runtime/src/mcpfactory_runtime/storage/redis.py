@@ -1,7 +1,6 @@
 """Store in Redis or Valkey, for processes on several machines.
 
-A space is stored in two keys: a hash with the entries, and a sorted set with their order. A mailbox is a list. The
-Redis cluster protocol is not supported.
+A space has two keys: a hash with the entries, and a sorted set with their order. Redis Cluster is not supported.
 """
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ _SCRIPTS: Final = dict(
 class RedisStore(SharedStore):
     """Store in Redis or Valkey.
 
-    Args:
-        address: `redis://[[user]:password@]host:port/number`, `rediss://…` for TLS, or `unix://path`.
-        prefix: prefix of all keys; servers that share a database need different prefixes.
+    The address is `redis://[[user]:password@]host:port/number`, `rediss://…` for TLS, or `unix://path`. Servers with a
+    common database need different prefixes of keys.
     """
 
     def __init__(self, address: str, prefix: str = "mcp:") -> None:
@@ -48,7 +46,7 @@ class RedisStore(SharedStore):
         await self._do(self._connected().ping())
 
     async def aclose(self) -> None:
-        """Close all connections; the next call opens them again."""
+        """Close all connections."""
         client, self._client = self._client, None
         self._scripts.clear()
         if client is not None:
@@ -69,7 +67,7 @@ class RedisStore(SharedStore):
     async def write(
         self, space: str, changes: Changes, *, seconds: float, expected: ExpectedEntry | None = None
     ) -> bool:
-        """Change a space by a script, which Redis runs atomically."""
+        """Change a space by a script, because Redis runs scripts atomically."""
         arguments: list[Any] = [max(int(seconds * 1000), 1)]
         if expected is None:
             arguments += ["", "", ""]
@@ -91,14 +89,14 @@ class RedisStore(SharedStore):
         await self._run("send", [self._mailbox(mailbox)], [max(int(seconds * 1000), 1), data])
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Return the messages in a mailbox, and remove them. A waiting call occupies a connection."""
+        """Take the messages of a mailbox, and occupy a connection while waiting."""
         client, name = self._connected(), self._mailbox(mailbox)
         first = await self._do(client.blpop([name], timeout=max(wait, 0.01)))
         if first is None:
             return []
         try:
             return [first[1], *(await self._do(client.lpop(name, _MAX_MESSAGES)) or ())]
-        except StoreError:  # return the first message now; the next call reports the error
+        except StoreError:  # the next call reports the error
             return [first[1]]
 
     # -- the connection ------------------------------------------------------------------------------------------
@@ -116,7 +114,7 @@ class RedisStore(SharedStore):
                     self._address,
                     max_connections=_CONNECTIONS,
                     socket_connect_timeout=_TIMEOUT,
-                    # Longer than any wait for a mailbox; redis-py's default timeout differs between versions.
+                    # The timeout exceeds any wait for a mailbox. The default of redis-py differs between versions.
                     socket_timeout=_TIMEOUT,
                     health_check_interval=15,
                 )

@@ -1,4 +1,4 @@
-"""Store in an SQLite file, for processes on one machine. Each store runs SQLite in its own thread."""
+"""Store in an SQLite file, for processes on one machine, with its own thread for SQLite."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ CREATE INDEX IF NOT EXISTS messages_by_mailbox ON messages (mailbox, number);
 class SqliteStore(SharedStore):
     """Store in an SQLite database.
 
-    Args:
-        path: database file; it and its directory are created if missing, with access for this user only.
-        clock: returns seconds since the epoch.
+    A missing file or directory is created, with access for this user only.
     """
 
     def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:
@@ -51,7 +49,7 @@ class SqliteStore(SharedStore):
         await self._do(lambda _: None)
 
     async def aclose(self) -> None:
-        """Close the file; the next call opens the file again."""
+        """Close the file."""
         thread, self._thread = self._thread, None
         if thread is not None:
             await asyncio.get_running_loop().run_in_executor(thread, self._close)
@@ -116,7 +114,7 @@ class SqliteStore(SharedStore):
         await self._do(work)
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Return the messages in a mailbox, and remove them; the mailbox is polled fifty times per second."""
+        """Take the messages of a mailbox, with polling, because SQLite has no notifications."""
         deadline = time.monotonic() + wait
         while True:
             found = await self._do(lambda database: self._take(database, mailbox))
@@ -171,7 +169,7 @@ class SqliteStore(SharedStore):
 
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Only the owner may read the file, because its content may be confidential.
+        # The content may be confidential, so only the owner may read the file.
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         database = sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT)
         try:
@@ -199,6 +197,6 @@ def _prepare(database: sqlite3.Connection) -> None:
             busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() >= deadline:
                 raise
-            time.sleep(0.02)  # SQLite's own timeout does not apply while another process changes the journal mode
+            time.sleep(0.02)  # SQLite does not wait if another process changes the journal mode
         else:
             return

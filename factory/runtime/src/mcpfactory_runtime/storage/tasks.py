@@ -1,7 +1,7 @@
 """Tasks: records, transitions, and storage.
 
-Transitions (basic/utilities/tasks, Task Status Lifecycle; ext-tasks, Task Status): working ⇄ input_required, and both
-→ completed, failed or cancelled, which are final.
+A task changes between working and input_required, until it is completed, failed or cancelled (basic/utilities/tasks,
+Task Status Lifecycle; ext-tasks, Task Status).
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Task:
     """A tool call that runs in the background.
 
     Attributes:
-        id: unguessable ID; the task's only identifier in messages.
-        owner: principal that created the task; only this principal has access to it. "" without authorization.
+        id: unguessable ID, and the task's only identifier in messages.
+        owner: principal that created the task. No other principal has access to the task. "" without authorization.
         tool: name of the tool.
         created, updated: seconds since the epoch, by the store's clock.
         ttl: milliseconds after `created` at which the task is deleted; None means never.
         status: status of the task. After a failure of the tool itself, the status is `completed`, and the result has
             `isError`.
-        message: human-readable text about the status.
+        message: text about the status, for people.
         requests: unanswered requests to the client: key → request object.
         answers: answers for the handler: key → `{"result": …}` or `{"error": …}`.
-        result: the tool's result in the form of the newest revision, if completed.
-        error: the JSON-RPC error, if failed.
+        result: the result of a completed task, in the form of the newest revision.
+        error: the JSON-RPC error of a failed task.
         runner: ID of the process that runs the task, in the registry of processes.
         version: number that grows with each change.
     """
@@ -73,16 +73,16 @@ class Task:
         """Return the expiry in seconds since the epoch; None means never."""
         return None if self.ttl is None else self.created + self.ttl / 1000
 
-    # -- transitions: return the changed task, or None if it has already ended ---------------------------------------
+    # -- transitions: return the changed task; return None if the task has already ended -----------------------------
 
     def asked(self, requests: Json) -> Task | None:
-        """Add requests that the client has to answer."""
+        """Add requests that the client must answer."""
         if self.terminal:
             return None
         return replace(self, status="input_required", requests={**self.requests, **requests})
 
     def answered(self, answers: Json) -> Task | None:
-        """Add answers, but ignore answers to unknown requests (ext-tasks, Task Update Requests)."""
+        """Add answers, except answers to unknown requests (ext-tasks, Task Update Requests)."""
         wanted = {key: answer for key, answer in answers.items() if key in self.requests}
         if self.terminal or not wanted:
             return None
@@ -107,39 +107,37 @@ class Task:
         return self._ended("cancelled", message=message)
 
     def _ended(self, status: Status, **changes: Any) -> Task | None:
-        # Requests and answers are no longer needed, and answers may be confidential.
+        # Answers may be confidential, and an ended task needs neither requests nor answers.
         return None if self.terminal else replace(self, status=status, requests={}, answers={}, **changes)
 
 
 Change = Callable[[Task], Task | None]
-"""Function from a task to the changed task, or to None to leave it unchanged."""
+"""Function that returns the changed task, or None if the task stays unchanged."""
 
 
 LOST: Final = {
     "code": INTERNAL_ERROR,
     "message": "The server process ended before the task did. hint: call the tool again",
 }
-"""The error of a task whose process ended before the task was finished."""
+"""The error of a task whose process ended before the task."""
 
 
 _NO_EXPIRY: Final = 10 * 365 * 86_400.0  # seconds that a task without `ttl` is kept
-# Minimum seconds that the list of a principal's tasks is kept after each new task.
+# Minimum seconds that the list of a principal's tasks is kept after the last new task.
 _LIST_LIFETIME: Final = 30 * 86_400.0
-_CHECKED_ENTRIES: Final = 8  # number of list entries that are checked for expiry with each new task
+_CHECKED_ENTRIES: Final = 8  # list entries to check for expiry with each new task
 _TASK: Final = "task"
 _PLACE: Final = "place"
 
 
 class TaskStore:
-    """Storage of tasks. If a task's process has died (its lease expired), the next read marks the task as failed.
+    """Storage of tasks. If a task's process has died, the next read marks the task as failed.
 
-    No method returns a task after the end of its `ttl`. Methods run in the event loop, and raise StoreError if the
-    store cannot be used.
+    No method returns a task after the end of its `ttl`. Methods run in the event loop, and raise StoreError.
 
     Args:
-        store: storage; for another database, implement `SharedStore`.
-        processes: registry of live processes, closed by its creator. None creates a registry that joins at the first
-            task.
+        store: storage. For another database, implement `SharedStore`.
+        processes: registry of live processes, which its creator closes. None creates a registry.
         clock: returns seconds since the epoch.
     """
 
@@ -153,11 +151,11 @@ class TaskStore:
         self._store = store
         self._own = processes is None
         self._processes = processes or ProcessRegistry(store)
-        self._writing = asyncio.Lock()  # only one change at a time in this process, to avoid retries
+        self._writing = asyncio.Lock()  # one change at a time in this process, to avoid retries
         self._created = 0
 
     async def create(self, task: Task) -> Task:
-        """Store a new task, and return it with its `runner`."""
+        """Store a new task, and return the task with its `runner`."""
         own = replace(task, runner=self._processes.id)
         self._created += 1
         place = f"{own.created:020.6f}/{self._created:012}/{own.id}"
@@ -169,24 +167,21 @@ class TaskStore:
             for key, until in await self._store.scan(listed, limit=_CHECKED_ENTRIES)
             if self._is_expired(until)
         ]
-        # Write the list before the task, because readers skip list entries without a task.
+        # Write the list first, because readers skip list entries without a task.
         await self._store.write(listed, [*over, (place, _until(own))], seconds=max(seconds, _LIST_LIFETIME))
         entries = [(_TASK, _encoded(own)), (_PLACE, place.encode())]
         await self._store.write(_space(own.id), entries, seconds=seconds)
         return own
 
     async def get(self, task_id: str) -> Task | None:
-        """Return the task, or None."""
+        """Return a task, or None."""
         found = await self._read(task_id)
         return None if found is None else found[0]
 
     async def update(self, task_id: str, change: Change) -> Task | None:
-        """Change a task atomically.
+        """Change a task atomically. Return the changed task, or None if the task is missing or was not changed.
 
         `change` must be a pure function. The store sets `updated` and `version`.
-
-        Returns:
-            The changed task; None if the task does not exist, or if `change` returned None.
         """
         async with self._writing:
             while True:
@@ -199,7 +194,9 @@ class TaskStore:
                     return after
 
     async def list(self, owner: str, after: str | None, size: int) -> tuple[list[Task], bool]:
-        """Return at most `size` tasks of a principal after the task `after`, oldest first, and True if there are more.
+        """Return at most `size` tasks of a principal, oldest first, and True if there are more.
+
+        The first task is the one after the task `after`.
 
         Raises:
             KeyError: the principal has no task with the ID `after`.
@@ -226,7 +223,7 @@ class TaskStore:
             await self._processes.leave()
 
     async def _read(self, task_id: str) -> tuple[Task, bytes] | None:
-        """Return a task and its stored bytes. Mark the task as failed if its process has died."""
+        """Return a task and its stored bytes, and mark the task as failed if its process has died."""
         while True:
             data = await self._store.get(_space(task_id), _TASK)
             if data is None:
@@ -281,15 +278,13 @@ def _list_space(owner: str) -> str:
 class SqliteTaskStore(TaskStore):
     """Storage of tasks in an SQLite database.
 
-    Args:
-        path: database file; it and its directory are created if missing, with access for this user only.
-        clock: returns seconds since the epoch.
+    A missing file or directory is created, with access for this user only.
     """
 
     def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:
         super().__init__(create_store(f"sqlite:///{os.fspath(path)}"), clock=clock)
 
     async def close(self) -> None:
-        """Unregister this process and close the database. The next call opens the database again."""
+        """Unregister this process and close the database."""
         await super().close()
         await self._store.aclose()

@@ -1,10 +1,9 @@
-"""Fast path for calls of `def` tools: the thread that runs their handlers also reads the input and writes the output.
+"""Fast path for calls of `def` tools. One thread runs the handlers, reads the input and writes the output.
 
-A worker thread needs two wake-ups per call, and each wake-up takes longer than a quick handler. Therefore, if no other
-request is in flight, the thread of a call takes over the input stream, and also answers the next calls of `def` tools.
+A worker thread needs two wake-ups per call, and each wake-up takes longer than a quick handler. If no other request is
+in flight, the thread of a call therefore takes over the input stream, and also answers the next calls of `def` tools.
 The thread returns the stream after a pause, or when another kind of message arrives. If a handler is slow, the event
-loop takes the stream back, and the call continues in its worker thread. Only the side that holds the stream receives
-messages and answers calls.
+loop takes the stream back, and the call continues in its worker thread.
 """
 
 from __future__ import annotations
@@ -29,29 +28,22 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.jsonrpc import LineReader, OversizeMessage
     from mcpfactory_runtime.server.session import Session
 
-# Bytes per read; equal to the capacity of a pipe. Above 128 KiB, glibc may map new memory for each read, which is slow.
+# Bytes per read, equal to the capacity of a pipe. Above 128 KiB, each read may be slow, because glibc maps new memory.
 READ_SIZE: Final = 64 * 1024
 _POLL_INTERVAL: Final = 0.001  # seconds; a handler seen in two consecutive polls counts as slow
 _MAX_BATCH: Final = 32  # maximum number of responses in one write
-_IDLE_TIMEOUT: Final = 20  # milliseconds without input after which the thread gives the stream back to the event loop
+_IDLE_TIMEOUT: Final = 20  # milliseconds without input after which the thread returns the stream
 
 
 class _DirectCall(NamedTuple):
-    """A direct call, and a function that runs it in any thread."""
-
     call: Call
     run: Callable[[], Json | McpError]
 
 
 class DirectCalls:
-    """The input stream of a session, held by the event loop or by a thread that answers calls of `def` tools.
+    """The input stream of a session.
 
-    Args:
-        session: the session.
-        lines: splits the input into lines.
-        fd: non-blocking file descriptor of the input.
-        write: writes the responses of a thread; returns False if the client does not read, so the loop must write.
-        pause: pauses (True) or resumes (False) the event loop's reading.
+    `write` writes the responses of a thread, or returns False if the client does not read.
     """
 
     def __init__(
@@ -61,15 +53,15 @@ class DirectCalls:
         self._loop = asyncio.get_running_loop()
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
-        self._pending: deque[bytes | OversizeMessage] = deque()  # lines that were read but not handled yet
-        # Future of the thread that reads the stream; done when the event loop reads the stream again.
+        self._pending: deque[bytes | OversizeMessage] = deque()  # lines that are not handled yet
+        # Future of the thread that reads the stream. None means that the event loop reads the stream.
         self._leading: asyncio.Future[Any] | None = None
-        self._running: Call | None = None  # the call that runs in the thread; None after the event loop took the stream
-        self._lock = threading.Lock()  # guards `_running`, because either the thread or the event loop ends a call
+        self._running: Call | None = None  # the call in the thread, unless the event loop took the stream
+        self._lock = threading.Lock()  # guards `_running`, because the thread or the event loop ends a call
         self._ended = False
 
     def feed(self, data: bytes) -> None:
-        """Handle the pending lines first, and then the bytes that the event loop read."""
+        """Handle pending lines, and then the bytes that the event loop read."""
         self._pending.extend(self._lines.feed(data))
         while self._pending and self._leading is None:
             event = self._receive()
@@ -82,16 +74,13 @@ class DirectCalls:
                 self._session.handle(event)
 
     async def stop(self) -> None:
-        """Wait until the event loop has the stream, and keep it there."""
+        """Wait until the event loop has the stream, and keep the stream there."""
         self._ended = True
         while self._leading is not None:  # noqa: ASYNC110 - polling is fast enough at the end
             await asyncio.sleep(_POLL_INTERVAL)
 
     def _receive(self) -> _DirectCall | Event:
-        """Return the next message.
-
-        A call is direct if no other request is in flight. In the thread, every call is direct.
-        """
+        """Return the next message. In the event loop, a call is direct only if no other request is in flight."""
         event = self._session.receive(self._pending.popleft())
         if type(event) is not Call or event.method != CALL_TOOL or self._ended:
             return event
@@ -101,10 +90,7 @@ class DirectCalls:
         return event
 
     def _poll_handler(self, leading: asyncio.Future[Any], seen: Call | None) -> None:
-        """Take the stream back if the handler that ran at the last poll still runs.
-
-        The future of the handler's thread then answers the call.
-        """
+        """Take back the stream if the handler of the last poll still runs."""
         if self._leading is not leading:
             return
         with self._lock:
@@ -119,7 +105,7 @@ class DirectCalls:
             self._resume()
 
     def _resume(self, returned: asyncio.Future[Event | None] | None = None) -> None:
-        """Continue on the event loop; the first message is the one that the thread did not handle."""
+        """Continue on the event loop with the message that the thread did not handle."""
         self._leading = None
         self._write()
         try:
@@ -131,10 +117,7 @@ class DirectCalls:
                 self._pause(False)
 
     def _answer_calls(self, event: Event | _DirectCall | None) -> Any:
-        """Answer direct calls.
-
-        Return the next message of another kind, or the outcome if the event loop took the stream.
-        """
+        """Answer direct calls, until another message arrives, or until the event loop takes the stream."""
         while isinstance(event, _DirectCall):
             outcome = copy_context().run(event.run)
             with self._lock:

@@ -1,9 +1,8 @@
 """MCP over standard input and output, one message per line (basic/transports, stdio).
 
-Descriptor 1 is redirected to stderr for the rest of the process, so that neither a handler's `print` nor a child
-process can write between the protocol messages. The end of the input stops the server at once; after SIGTERM or SIGINT,
-requests in flight may finish. The amount of unread output for a client is limited (docs/reference/transports.md,
-Bounds).
+Descriptor 1 is redirected to stderr for the rest of the process. Neither a handler's `print` nor a child process can
+then write between the protocol messages. The end of the input stops the server at once. After SIGTERM or SIGINT,
+requests in flight may finish. The unread output is limited (docs/reference/transports.md, Bounds).
 """
 
 from __future__ import annotations
@@ -30,17 +29,14 @@ if TYPE_CHECKING:
 
 _GRACE: Final = 0.1  # maximum seconds for running handlers after the input ends
 _DRAIN: Final = 10.0  # maximum seconds for requests in flight after a shutdown signal
-_PAUSE_AT: Final = 8 << 20  # number of unread bytes at which reading from the client pauses
-_END_AT: Final = 64 << 20  # maximum unread bytes; above this number, the next message closes the connection
-# Maximum bytes of a message whose write is delayed, so that several messages are written together.
+_PAUSE_AT: Final = 8 << 20  # unread bytes at which reading from the client pauses
+_END_AT: Final = 64 << 20  # maximum unread bytes; above this limit, the next message closes the connection
+# Maximum bytes of a message that waits for other messages, to write them together.
 _MAX_DELAYED: Final = 4096
 
 
 def run_stdio(server: ServerInterface) -> None:
-    """Serve until the input ends, the output closes, or SIGINT or SIGTERM arrives.
-
-    A second signal stops the server at once.
-    """
+    """Serve until the input ends, the output closes, or a signal arrives. A second signal stops the server at once."""
     incoming, outgoing = _claim_descriptors()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
@@ -52,7 +48,7 @@ def run_stdio(server: ServerInterface) -> None:
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Some platforms, and threads other than the main thread, do not support signal handlers.
+        # Signal handlers require the main thread, and some platforms do not support them.
         with suppress(NotImplementedError, ValueError, RuntimeError):
             loop.add_signal_handler(number, end)
     try:
@@ -68,7 +64,7 @@ async def serve_stdio(server: ServerInterface) -> None:
 
 
 def _exit_if_handlers_run() -> None:
-    """Exit if `def` handlers still run: the interpreter would wait for their threads, which cannot be stopped."""
+    """Exit if `def` handlers still run, because the interpreter would wait for their threads."""
     if has_running_calls():
         with suppress(OSError, ValueError):
             sys.stderr.flush()
@@ -76,7 +72,7 @@ def _exit_if_handlers_run() -> None:
 
 
 def _claim_descriptors() -> tuple[int, int]:
-    """Return private copies of descriptors 0 and 1. Replace descriptor 0 by null input, and descriptor 1 by stderr."""
+    """Replace descriptor 0 by null input and descriptor 1 by stderr, and return private copies of both."""
     incoming, outgoing = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -89,7 +85,6 @@ def _claim_descriptors() -> tuple[int, int]:
 
 
 async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: asyncio.Event) -> None:
-    """Serve until the input ends or `stop` is set."""
     ended = asyncio.Event()
     writer = await _open_writer(outgoing, ended)
     async with server.running():
@@ -122,7 +117,7 @@ async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: as
 
 
 class _StdioSession(Session):
-    """The session of the process; it drops optional notifications while the client does not read."""
+    """The session of the process. Optional notifications are dropped while the client does not read."""
 
     private = True
 
@@ -132,7 +127,7 @@ class _StdioSession(Session):
         self._thread = threading.get_ident()
 
     def deliver(self, call: Call, data: bytes) -> None:
-        if threading.get_ident() != self._thread:  # the current thread has the input stream (see DirectCalls)
+        if threading.get_ident() != self._thread:  # a thread of DirectCalls reads the input
             self._writer.hold(data)
         elif self.connection.in_flight:
             self._writer.send_soon(data)
@@ -145,8 +140,6 @@ class _StdioSession(Session):
 
 
 class _StdinReader(asyncio.Protocol):
-    """Passes the lines of the input to the session."""
-
     direct: DirectCalls | None = None
     """Runs calls of `def` tools directly, if a thread can read the input."""
 
@@ -170,14 +163,14 @@ class _StdinReader(asyncio.Protocol):
 
 
 class _Source:
-    """Input of the event loop; reading is paused while a component requests the pause."""
+    """Input of the event loop, which is paused while at least one component requests a pause."""
 
     def __init__(self, transport: asyncio.ReadTransport) -> None:
         self._transport = transport
         self._holders: set[str] = set()
 
     def hold(self, who: str, held: bool) -> None:
-        """Pause reading on behalf of `who`; if `held` is False, end that pause."""
+        """Pause reading on behalf of `who`, or end the pause if `held` is False."""
         if held:
             self._holders.add(who)
             self._transport.pause_reading()
@@ -188,12 +181,12 @@ class _Source:
 
 
 async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
-    """Start to read: pipes and sockets in the event loop; files, terminals, and any input on Windows in a thread."""
+    """Start to read, in the event loop for pipes and sockets, or in a thread for other inputs and on Windows."""
     loop = asyncio.get_running_loop()
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
         transport, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", buffering=0))
-        if hasattr(transport, "max_size"):  # asyncio has no option for the size of a read, only this attribute
+        if hasattr(transport, "max_size"):  # asyncio has no other way to set the size of a read
             transport.max_size = READ_SIZE
         return _Source(transport)
 
@@ -215,7 +208,7 @@ async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
 
 
 class _StdoutWriter:
-    """Writes lines directly to the descriptor, and blocks until they are written."""
+    """Writes lines directly to the descriptor, and blocks."""
 
     unread = 0
     """Number of bytes that the client has not read yet."""
@@ -232,19 +225,17 @@ class _StdoutWriter:
             line = line[os.write(self._descriptor, line) :]
 
     def send_soon(self, data: bytes) -> None:
-        """Send a message, perhaps in one write with other messages of this iteration of the event loop."""
         self.send(data)
 
     def hold(self, data: bytes) -> None:
-        """Queue a message for the next write."""
         self.send(data)
 
     async def drain(self, seconds: float) -> None:
-        """Wait until everything is written, for at most `seconds`."""
+        """Wait at most `seconds` until everything is written."""
 
 
 class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
-    """Writer for pipes and sockets; it never blocks the loop, and buffers a bounded amount of unread output."""
+    """Non-blocking writer for pipes and sockets, with bounded unread output."""
 
     def __init__(self, descriptor: int, ended: asyncio.Event) -> None:
         super().__init__(descriptor)
@@ -252,8 +243,8 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.WriteTransport | None = None
         self._source: _Source | None = None
-        self._lock = threading.Lock()  # guards `_held`, and makes writes start one after the other
-        # Messages that are written together.
+        self._lock = threading.Lock()  # guards `_held` and the order of writes
+        # Messages to write together.
         self._held: list[bytes] = []
 
     @property
@@ -294,12 +285,12 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
         self.hold(data)
 
     def hold(self, data: bytes) -> None:
-        """Queue a message for the next write. Thread-safe."""
+        """Queue a message for the next write, from any thread."""
         with self._lock:
             self._held.append(data)
 
     def write_held(self) -> bool:
-        """Write the queued output (in any thread); return False if the client is slow and the event loop must write."""
+        """Write the queued output from any thread, or return False if the event loop must write, for a slow client."""
         with self._lock:
             if self._transport is None:
                 self._held = []
@@ -309,12 +300,12 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             data = b"\n".join([*self._held, b""])
             written = 0
             if not self._transport.get_write_buffer_size():
-                with suppress(OSError):  # ignore the error, because the transport will also detect it
+                with suppress(OSError):  # the transport will also detect the error
                     written = os.write(self._descriptor, data)
             self._held = [data[written:-1]] if written < len(data) else []
             if not self._held:
                 return True
-        with suppress(RuntimeError):  # if the loop is closed, no caller waits for the write
+        with suppress(RuntimeError):  # after the loop is closed, no caller waits for the write
             self._loop.call_soon_threadsafe(self._flush)
         return False
 

@@ -1,8 +1,7 @@
 """HTTP client for the API behind a server.
 
-Operations are plain data. Functions without side effects create requests and results. `Upstream` and `StubUpstream`
-load an HTTP library, so they are imported at first use. A server that only lists its tools from a manifest needs
-neither.
+Operations are plain data. Functions without side effects create requests and results. `Upstream` and `StubUpstream` are
+imported at first use, because they load an HTTP library.
 """
 
 from __future__ import annotations

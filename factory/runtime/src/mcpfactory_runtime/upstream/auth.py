@@ -1,9 +1,7 @@
 """Credentials for upstream calls: headers, query, cookies, AWS signatures, keys of service accounts.
 
-`tokens` obtains OAuth tokens. No message or `repr` contains a secret value.
-
-botocore (extra `aws`) signs requests. botocore is AWS's own library; smaller libraries encode paths with an ARN
-incorrectly. The library is loaded at the first signed request.
+No message or `repr` contains a secret value. botocore, AWS's own library (extra `aws`), signs requests. Smaller
+libraries encode paths with an ARN incorrectly.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ _AWS: Final = ".amazonaws.com"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AwsKeys:
-    """Keys for a signature. `region` or `service` may be "" if the host name contains its value."""
+    """Keys for a signature. An empty `region` or `service` is read from the host name."""
 
     key_id: str
     secret: str
@@ -39,11 +37,7 @@ class AwsKeys:
 
 
 def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes | None) -> Headers:
-    """Return the headers of a request, including a signature. A signature expires after minutes, so sign each attempt.
-
-    Raises:
-        ToolError: botocore is not installed.
-    """
+    """Return the headers of a request with a signature, which expires after minutes."""
     try:
         from botocore import auth, awsrequest, credentials  # type: ignore[import-untyped]  # noqa: PLC0415 - a large library, optional, without types
     except ImportError:
@@ -67,7 +61,7 @@ def aws_region(host: str) -> str:
 
 
 def aws_service(host: str) -> str:
-    """Return the service in an AWS host: `execute-api` of `abc.execute-api.eu-west-1.amazonaws.com`."""
+    """Return the service in an AWS host name, such as `execute-api` in `abc.execute-api.eu-west-1.amazonaws.com`."""
     if found := _REGION.search(f".{host}"):
         before = f".{host}"[: found.start()].removesuffix(".dualstack")
     else:
@@ -82,7 +76,7 @@ _NO_PASSWORDS: Final = frozenset(
 """Constant passwords of APIs that expect the key as user name."""
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
 _NEEDED: Final = {"oauth2": 1, "mutualTLS": 1, "awsSigV4": 2}
-"""Number of required variables, which come first, for kinds of schemes that also have optional variables."""
+"""Kind of scheme with optional variables → number of required variables, which come first."""
 _NO_TOKENS: Final[Mapping[str, str]] = {}
 
 
@@ -90,11 +84,8 @@ _NO_TOKENS: Final[Mapping[str, str]] = {}
 class Credentials:
     """Credentials of a request: names and secret values, by location.
 
-    Attributes:
-        certificate: paths of the client certificate and its key; the key is "" if both are in one file.
-        secrets: texts to redact in responses, longest first, because APIs may echo them.
-        tokens: access tokens that can be renewed, by scheme name.
-        keys: keys to sign the request with.
+    `secrets`, longest first, are redacted in responses, because APIs may repeat secrets. `tokens` maps scheme names to
+    access tokens that can be renewed.
     """
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -116,11 +107,7 @@ NO_CREDENTIALS: Final = Credentials()
 def credentials_for(
     operation: Operation, schemes: Mapping[str, SecurityScheme], environ: Mapping[str, str]
 ) -> Credentials:
-    """Return the credentials for the first alternative of `operation.security` that the environment can satisfy.
-
-    Raises:
-        ToolError: as for `choose_schemes`.
-    """
+    """Return the credentials for the first alternative of `operation.security` that the environment satisfies."""
     return collect_credentials(choose_schemes(operation, schemes, environ), environ)
 
 
@@ -131,19 +118,11 @@ def choose_schemes(
     missing: Mapping[str, Sequence[str]] = _NOTHING,
     hint: str = "",
 ) -> tuple[SecurityScheme, ...]:
-    """Return the schemes of the first alternative of `operation.security` that can be satisfied.
+    """Return the schemes of the first alternative of `operation.security` that the environment satisfies.
 
-    An empty alternative (no credentials) comes last, so that available credentials are used.
-
-    Args:
-        operation: the operation to call.
-        schemes: schemes by name.
-        environ: environment with the credentials.
-        missing: missing variables by scheme name, instead of those from `unset_variables`.
-        hint: further advice to the operator, in addition to setting variables.
-
-    Raises:
-        ToolError: no alternative can be satisfied; the message names the missing environment variables.
+    An empty alternative, which means no credentials, is considered last. `missing` contains missing variables by scheme
+    name, and takes precedence over `unset_variables`. If no alternative is satisfied, raise ToolError with the missing
+    environment variables, and with the additional advice in `hint`.
     """
     alternatives = [alternative for alternative in operation.security if alternative]
     wanting: list[str] = []
@@ -172,11 +151,8 @@ def choose_schemes(
 def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
     """Return the unset variables of a scheme.
 
-    User name or password of `basic` may be empty: some APIs expect only a key. The variable for the key of a
-    certificate may be unset.
-
-    Raises:
-        ToolError: a file cannot be read.
+    The variable for the key of a certificate is optional. Some APIs expect only a key, so the user name or the password
+    of `basic` may be empty.
     """
     if scheme.kind == "basic":
         unset = [name for name in scheme.variables if read_secret_text(name, environ) is None]
@@ -190,11 +166,7 @@ def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[
 def collect_credentials(
     schemes: Iterable[SecurityScheme], environ: Mapping[str, str], tokens: Mapping[str, str] = _NO_TOKENS
 ) -> Credentials:
-    """Return the credentials of schemes without missing variables; `tokens` are access tokens by scheme name.
-
-    Raises:
-        ToolError: a file or value cannot be used.
-    """
+    """Return the credentials of schemes without missing variables."""
     headers: list[tuple[str, str]] = []
     query: list[tuple[str, str]] = []
     cookies: list[tuple[str, str]] = []
@@ -211,7 +183,7 @@ def collect_credentials(
                 pair = b64encode(":".join(values).encode()).decode("ascii")
                 headers.append(("Authorization", f"Basic {pair}"))
                 secrets.append(pair)
-                # If the password is constant or short, the user name is the secret.
+                # If the password is constant or short, the secret is the user name.
                 if len(values[1]) >= _SHORTEST_SECRET and values[1] not in _NO_PASSWORDS:
                     values = values[1:]
             case "bearer" | "oauth2":
@@ -221,7 +193,7 @@ def collect_credentials(
             case "awsSigV4":
                 key_id, key, session_token, region = values
                 keys = AwsKeys(key_id, key, session_token, region, scheme.service)
-                values = [key_id, key, session_token]  # leave out the region, because the region is not secret
+                values = [key_id, key, session_token]  # the region is not secret
             case "apiKey":
                 by_place[scheme.place].append((scheme.parameter, values[0]))
             case unknown:
@@ -234,7 +206,7 @@ def collect_credentials(
 
 
 def _values(scheme: SecurityScheme, environ: Mapping[str, str], tokens: Mapping[str, str]) -> list[str]:
-    if scheme.kind == "mutualTLS":  # the variables contain paths, so the checks of `secret` do not apply
+    if scheme.kind == "mutualTLS":  # the variables contain paths, to which the checks of `secret` do not apply
         return [environ.get(name, "").strip() for name in scheme.variables]
     if scheme.name in tokens:
         return [tokens[scheme.name]]
@@ -250,7 +222,7 @@ _NOT_INSTALLED: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServiceAccount:
-    """Service account with its private key. `token_url` is "" if the key file contains no token URL."""
+    """Service account with its private key."""
 
     email: str
     key: str
@@ -258,11 +230,7 @@ class ServiceAccount:
     token_url: str
 
     def assertion(self, audience: str, scopes: Sequence[str], now: float) -> str:
-        """Return the signed assertion to exchange for a token (RFC 7523).
-
-        Raises:
-            ToolError: the key cannot be used, or a library is not installed.
-        """
+        """Return the signed assertion to exchange for a token (RFC 7523)."""
         try:
             import jwt  # noqa: PLC0415 - an optional library
         except ImportError:
@@ -282,11 +250,7 @@ class ServiceAccount:
 
 
 def read_service_account(variable: str, environ: Mapping[str, str]) -> ServiceAccount | None:
-    """Return the account with the JSON key in a variable or the file at `<variable>_FILE`, or None if neither is set.
-
-    Raises:
-        ToolError: the file is unreadable or not a service account key.
-    """
+    """Return the account whose JSON key is in a variable or in the file at `<variable>_FILE`, or None."""
     text = read_secret_text(variable, environ)
     if not text or not text.strip():
         return None

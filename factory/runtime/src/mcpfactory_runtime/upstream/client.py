@@ -1,9 +1,8 @@
 """HTTP client behind generated tools.
 
-The client follows redirects only within an origin, uses no proxies or credentials from the environment, and keeps no
-cookies. The client limits the size of decompressed bodies and the time of a call. The client retries only idempotent
-methods. To prevent DNS rebinding, the client resolves the hosts in an API document, and connects only to a checked
-address.
+The client follows redirects only within an origin, keeps no cookies, and uses no proxies or credentials from the
+environment. The size of decompressed bodies and the time of a call are limited. Only idempotent methods are retried. To
+prevent DNS rebinding, the client resolves the hosts in an API document, and connects only to a checked address.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.upstream.tokens import OAuthCredentials, TokenManager
 
 _HttpAnswer = tuple[int, dict[str, str], bytes, bool]
-"""Status, headers by lower-case name, content, and a flag that is True if the content was cut because of the limit."""
+"""Status, headers by lower-case name, content, and True if the content was cut at the limit."""
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})  # RFC 9110 §9.2.2
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _RETRIES: Final = 2
 _VERSION: Final = version("mcpfactory-runtime")
-# Maximum seconds to wait before a retry; if the API asks for a longer wait, the API's response is returned.
+# Maximum seconds to wait before a retry. If the API asks for a longer wait, there is no retry.
 _LONGEST_WAIT: Final = 10.0
 _CONNECT_TIMEOUT: Final = 10.0  # seconds
 _CONNECTIONS: Final = 32  # maximum number of concurrent requests
@@ -66,19 +65,20 @@ class Upstream:
         base_url: base URL in the API document.
         schemes: security schemes of the operations.
         servers: other servers of the operations, from the API document.
-        environ: environment with credentials and settings, read on each call; None uses the process's environment.
-            MCPFACTORY_BASE_URL replaces `base_url`; <prefix>_<NAME>_BASE_URL replaces the address of one of `servers`.
-            MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses from the API document.
-            MCPFACTORY_CA_FILE is a PEM file of certificate authorities to trust instead of the default authorities.
-            With a `prefix`, <prefix>_BASE_URL and so on apply to this server only, and take precedence.
+        environ: environment with credentials and settings, read on each call. None uses the process's environment.
+            MCPFACTORY_BASE_URL replaces `base_url`, and <prefix>_<NAME>_BASE_URL replaces the address of one of
+            `servers`. MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses from the API document.
+            MCPFACTORY_CA_FILE is a PEM file of certificate authorities that replace the default authorities.
+            With a `prefix`, variables such as <prefix>_BASE_URL apply to this server only, and take precedence.
         name: name of the server, for commands in hints.
         prefix: prefix of this server's variables.
         private: hosts (`host` or `host:port`) that may have private addresses, by choice of the server's author.
-        timeout: seconds for one call, including retries; MCPFACTORY_TIMEOUT replaces this value.
+        timeout: seconds for one call, including retries. MCPFACTORY_TIMEOUT replaces this value.
         max_bytes: maximum size of a response in bytes, after decompression.
-        max_text: maximum characters of a response for the model; code that calls a tool (`ctx.call`) gets the whole
+        max_text: maximum characters of a response for the model. Code that calls a tool (`ctx.call`) gets the whole
             response.
-        retry_wait: seconds before the first retry if the API does not specify a wait; doubled for the second retry.
+        retry_wait: seconds before the first retry, unless the API specifies a wait. The second retry waits twice as
+            long.
         clock: returns seconds since the epoch, to detect expired tokens.
     """
 
@@ -114,7 +114,7 @@ class Upstream:
 
     @property
     def base_url(self) -> str:
-        """Return the effective base URL of the root: the user's setting, otherwise the URL in the API document."""
+        """Return the effective base URL: the user's setting, or else the URL in the API document."""
         return self._addresses.root
 
     @property
@@ -124,11 +124,7 @@ class Upstream:
 
     @property
     def timeout(self) -> float:
-        """Return the timeout of a call in seconds: the user's setting, otherwise the argument of the constructor.
-
-        Raises:
-            ToolError: the setting is not a number of seconds.
-        """
+        """Return the timeout of a call in seconds: the user's setting, or else the constructor's argument."""
         text = self._settings.value("TIMEOUT").strip()
         if not text:
             return self._timeout
@@ -150,10 +146,10 @@ class Upstream:
 
         Args:
             operation: the operation to call.
-            arguments: values by argument name; UNSET values are not sent.
+            arguments: values by argument name. UNSET values are not sent.
 
         Raises:
-            ToolError: the request was refused or failed, or the status of the API's response is 300 or higher.
+            ToolError: the request was refused or failed, or the status of the response is 300 or higher.
         """
         if (oauth := self._oauth) is None:
             credentials = credentials_for(operation, self._schemes, self._environ)
@@ -173,7 +169,7 @@ class Upstream:
                     again = await oauth.credentials_for_retry(
                         operation, credentials, *answer[:2], repeatable=repeatable
                     )
-                    # After status 303, the original request has succeeded. Only the later GET request was refused.
+                    # After status 303, the original request has succeeded, and only the later GET request was refused.
                     if again is not NO_CREDENTIALS and (repeatable or request.method == method):
                         credentials = again
                         remember_secrets(credentials.secrets)
@@ -210,10 +206,7 @@ class Upstream:
         url: str,
         redirect: Redirect | None,
     ) -> ToolResult:
-        """Return the result for the model.
-
-        Redact the server's credentials, because some APIs include them in responses.
-        """
+        """Return the result for the model, without the server's credentials, which some APIs repeat."""
         redaction = Redaction(secrets)
         try:
             result = to_tool_result(
@@ -235,7 +228,7 @@ class Upstream:
         return redaction.result(result)
 
     async def aclose(self) -> None:
-        """Close the connections. A closed client can be used again."""
+        """Close the connections, after which the client can be used again."""
         clients, self._clients = self._clients, {}
         if self._loop is asyncio.get_running_loop():
             for client in clients.values():
@@ -248,7 +241,6 @@ class Upstream:
         await self.aclose()
 
     def _make_oauth(self, name: str, clock: Callable[[], float]) -> OAuthCredentials | None:
-        """Return the OAuth credentials, or None for an API without OAuth."""
         if not any(scheme.kind == "oauth2" for scheme in self._schemes.values()):
             return None
         from mcpfactory_runtime.upstream.tokens import OAuthCredentials, login_base_url  # noqa: PLC0415 - for APIs with OAuth only
@@ -264,7 +256,7 @@ class Upstream:
         )
 
     def _open(self, certificate: Certificate) -> httpx.AsyncClient:
-        """Return the HTTP client for a certificate and the running event loop: connections are bound to their loop."""
+        """Return the HTTP client of this event loop for a certificate."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
@@ -277,9 +269,9 @@ class Upstream:
                     tls_context(self._settings, certificate, httpx.create_ssl_context),
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": ACCEPTED},
-                # No other timeouts, because the call has a deadline.
+                # The call has a deadline, so no other timeouts are needed.
                 timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT),
-                # Store no cookies, because one caller must not get cookies of another caller.
+                # No cookies are stored, because one caller must not get another caller's cookies.
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
                 follow_redirects=False,
                 trust_env=False,
@@ -287,7 +279,6 @@ class Upstream:
         return client
 
     async def _fetch(self, fetch: Fetch) -> HttpAnswer:
-        """Send a request to an authorization server, in limited time and size. Raises ToolError, OAuthError."""
         from mcpfactory_runtime.oauth.steps_and_metadata import FETCH_SIZE, FETCH_TIME, HttpAnswer, OAuthError  # noqa: PLC0415 - for APIs with OAuth only
 
         request = UpstreamRequest(fetch.method, fetch.url, tuple(fetch.headers.items()), fetch.content)
@@ -303,7 +294,6 @@ class Upstream:
         return HttpAnswer(status, headers, content)
 
     def _host(self, url: str, operation: Operation) -> str:
-        """Return `host:port` of a URL. Raise ToolError if the URL is not a complete http or https URL."""
         place = host_port_of(url)
         try:
             httpx.URL(url)
@@ -320,7 +310,7 @@ class Upstream:
     async def _send_following_redirects(
         self, request: UpstreamRequest, certificate: Certificate, deadline: float
     ) -> tuple[_HttpAnswer, UpstreamRequest, Redirect | None]:
-        """Send a request and follow redirects. Return the last answer, its request, and a refused redirect, if any."""
+        """Send a request and follow redirects, and return the last answer, its request, and any refused redirect."""
         redirects = RedirectTracker()
         while True:
             answer = await self._with_retries(request, certificate, deadline)
@@ -351,7 +341,7 @@ class Upstream:
     async def _exchange(
         self, request: UpstreamRequest, certificate: Certificate, limit: int, attempt: int = 0
     ) -> _HttpAnswer:
-        """Send one request. Return the response with at most `limit` bytes of content."""
+        """Send one request, and cut the content of the response at `limit` bytes."""
         client = self._open(certificate if request.url.startswith("https:") else None)
         headers = request.headers
         if request.keys is not None:
@@ -378,7 +368,6 @@ class Upstream:
 
 
 def _added(call: TracedCall, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the headers for tracing that the operation does not set itself."""
     given = {name.lower() for name, _ in headers}
     return [(name, value) for name, value in call.headers.items() if name not in given]
 
@@ -394,10 +383,7 @@ def _cause(error: BaseException) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], default: float) -> float:
-    """Return the number of seconds that Retry-After states (RFC 9110 §10.2.3).
-
-    A date counts as more than the longest permitted wait.
-    """
+    """Return the seconds in Retry-After (RFC 9110 §10.2.3). A date counts as more than the longest permitted wait."""
     value = headers.get("retry-after", "").strip()
     if not value:
         return default
@@ -405,10 +391,9 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
 
 
 def response_file_writer(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
-    """Return a function that stores content in the directory in MCPFACTORY_FILES, or None if the variable is not set.
+    """Return a function that stores content in the directory MCPFACTORY_FILES, or None if the variable is unset.
 
-    The file name is the digest of the content with an extension for its media type, and never comes from the API. Only
-    the owner may read the file.
+    The file name is a digest of the content, with an extension for the media type. Only the owner may read the file.
     """
     folder = environ.get("MCPFACTORY_FILES", "")
     return (lambda content, kind: _store_file(Path(folder), content, kind)) if folder else None
@@ -435,7 +420,7 @@ def _store_file(folder: Path, content: bytes, kind: str) -> str:
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body of a response. The first `aclose` returns the connection to the pool."""
+    """The body of a response, whose first `aclose` returns the connection to the pool."""
 
     def __init__(self, stream: Any, release: Callable[[], Awaitable[None]]) -> None:
         self._stream = stream

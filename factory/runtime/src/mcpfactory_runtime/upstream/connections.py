@@ -23,12 +23,9 @@ Certificate = tuple[str, str] | None
 
 
 class AddressCheckingBackend(httpcore.AsyncNetworkBackend):
-    """Network backend that resolves a name, checks the addresses, and connects to a checked address.
+    """Network backend that connects only to permitted addresses of a host.
 
-    Args:
-        settings: source of the setting ALLOW_PRIVATE.
-        addresses: addresses of the API, including addresses set by the operator.
-        private: hosts (`host` or `host:port`) that may have private addresses.
+    `private` are hosts (`host` or `host:port`) that may have private addresses.
     """
 
     def __init__(self, settings: Settings, addresses: Addresses, private: Collection[str] = ()) -> None:
@@ -45,11 +42,7 @@ class AddressCheckingBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Any = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Return a connection to a permitted address of `host`.
-
-        Raises:
-            ToolError: `host` has no permitted address.
-        """
+        """Return a connection to a permitted address of `host`."""
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
         if not self._permitted(host, port):
@@ -72,7 +65,7 @@ class AddressCheckingBackend(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
     def _permitted(self, host: str, port: int) -> bool:
-        """Return True if the operator or the server's author chose this host, or private addresses are allowed."""
+        """Return True if the operator or the author chose this host, or if private addresses are permitted."""
         if self._settings.value("ALLOW_PRIVATE") == "1":
             return True
         place = host_port(host, port)
@@ -80,15 +73,10 @@ class AddressCheckingBackend(httpcore.AsyncNetworkBackend):
 
 
 def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """Return the TLS context for connections, with the trusted authorities and the client certificate.
+    """Return the TLS context for connections. `usual` creates the context that trusts the default authorities.
 
-    Args:
-        settings: source of the setting CA_FILE, the file with the authorities.
-        certificate: paths of the client certificate and its key; the key is "" if both are in one file.
-        usual: creates the context that trusts the default authorities.
-
-    Raises:
-        ToolError: a file cannot be used.
+    `certificate` contains the paths of the client certificate and its key. If one file contains both, the path of the
+    key is empty.
     """
     authorities = settings.value("CA_FILE")
     try:
@@ -119,13 +107,9 @@ _Origin = tuple[bytes, bytes, int | None]
 class ConnectionPool:
     """Keep-alive connections of one event loop, with a list of idle connections per origin.
 
-    httpcore's own pool polls the socket of each connection whenever a request begins or ends. With thirty calls in
-    flight, this polling takes half of the time of a call. The connections themselves are objects of httpcore.
-
-    Args:
-        trust: TLS context for https.
-        backend: resolves names and connects.
-        limit: maximum number of concurrent requests, and of idle connections.
+    With thirty calls in flight, httpcore's own pool takes half of the time of a call, because the pool polls all
+    sockets whenever a request begins or ends. `limit` is the maximum number of concurrent requests, and of idle
+    connections.
     """
 
     def __init__(self, trust: ssl.SSLContext, backend: httpcore.AsyncNetworkBackend, limit: int) -> None:
@@ -136,12 +120,7 @@ class ConnectionPool:
         self._free: defaultdict[_Origin, list[httpcore.AsyncHTTPConnection]] = defaultdict(list)
 
     async def send(self, request: httpcore.Request) -> tuple[httpcore.Response, Callable[[], Awaitable[None]]]:
-        """Return the response and a function that releases its connection.
-
-        Call the function after the stream is closed.
-
-        Raises the exceptions of httpcore.
-        """
+        """Return the response, and a function that releases the connection after the stream is closed."""
         await self._slots.acquire()
         try:
             free = self._free[request.url.origin.scheme, request.url.origin.host, request.url.origin.port]
@@ -170,7 +149,7 @@ class ConnectionPool:
 
 
 async def _first_usable(free: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
-    """Return the most recently used connection, which the API has probably not closed. Remove closed connections."""
+    """Return the most recently used connection, and remove closed connections."""
     while free:
         connection = free.pop()
         if not connection.has_expired():

@@ -2,8 +2,8 @@
 
 Rules:
 
-1. Values are percent-encoded, except unreserved characters. Delimiters between the items of an array or object are not
-   encoded, unlike the same characters inside an item.
+1. Values are percent-encoded, except unreserved characters. A delimiter between items of an array or object is not
+   encoded, but an equal character inside an item is encoded.
 2. With `allowReserved`, reserved characters and triples such as %2F are not encoded. Characters that would end the
    value are always encoded: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes
    triples.
@@ -48,11 +48,7 @@ def text_of(value: Any) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """Return compact JSON, with non-ASCII characters unescaped.
-
-    Raises:
-        ToolError: the value contains NaN, an infinity, or a value that JSON does not support.
-    """
+    """Return compact JSON with unescaped non-ASCII characters."""
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -60,11 +56,7 @@ def compact_json(value: Any) -> str:
 
 
 def utf8(text: str) -> bytes:
-    """Encode a text as UTF-8.
-
-    Raises:
-        ToolError: the text contains half a surrogate pair.
-    """
+    """Encode a text as UTF-8."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
@@ -72,12 +64,12 @@ def utf8(text: str) -> bytes:
 
 
 def encode(text: str, safe: str = "") -> str:
-    """Percent-encode a text as UTF-8, except unreserved characters (RFC 3986 §2.3) and those in `safe`."""
+    """Percent-encode a text, except unreserved characters (RFC 3986 §2.3) and characters in `safe`."""
     return quote(utf8(text), safe)
 
 
 def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
-    """Return the encoder for rule 1 or, with `allow_reserved`, for rule 2. `place` is "path" or "query"."""
+    """Return the encoder for rule 1, or with `allow_reserved` for rule 2."""
     if not allow_reserved:
         return encode
     safe = _PATH_RESERVED if place == "path" else _QUERY_RESERVED
@@ -89,7 +81,7 @@ def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
 
 
 def delimited(value: Any, delimiter: str, encoded: Callable[[str], str], *, pairs: bool) -> str:
-    """Join the items of an array or the members of an object; `pairs` writes members as `name=value`."""
+    """Join the items of an array or the members of an object, which are `name=value` with `pairs`."""
     if isinstance(value, Mapping):
         joint = "=" if pairs else delimiter
         members = [(str(name), item) for name, item in value.items() if item is not None]
@@ -103,7 +95,7 @@ def path_value(name: str, value: Any, style: str, explode: bool, allow_reserved:
 
 
 def _prefixed(prefix: str, name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
-    """Encode a value in style `simple` or `label`; the prefix of `label` also separates exploded items."""
+    """Encode a value in style `simple` or `label`. In style `label`, the prefix also separates exploded items."""
     if isinstance(value, Mapping | list):
         return prefix + delimited(value, (explode and prefix) or ",", encoded, pairs=explode)
     return prefix + encoded(text_of(value))
@@ -121,7 +113,7 @@ def _matrix(name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
 
 
 def _segments(_name: str, value: Any, _explode: bool, _encoded: _Encoder) -> str:
-    """Return the encoded text of several path segments. Refuse `.`, `..` and empty segments."""
+    """Return the encoded text of several path segments, but refuse `.`, `..` and empty segments."""
     parts = text_of(value).split("/")
     if wrong := [part for part in parts if part in {"", ".", ".."}]:
         raise ToolError(
@@ -138,7 +130,7 @@ _PATH: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], str]]] = check_ta
 
 
 def query_pairs(name: str, value: Any, style: str, explode: bool, allow_reserved: bool) -> list[Pair]:
-    """Return a parameter as encoded names and values of a query or form."""
+    """Return the encoded names and values of a parameter in a query or form."""
     encoded = encoder("query", allow_reserved=allow_reserved)
     if value is None:
         return []
@@ -148,7 +140,6 @@ def query_pairs(name: str, value: Any, style: str, explode: bool, allow_reserved
 
 
 def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
-    """Encode a value in style `form` or a delimited style."""
     if explode:
         members = value.items() if isinstance(value, Mapping) else [(name, item) for item in value]
         return [(encode(str(key)), encoded(text_of(item))) for key, item in members if item is not None]
@@ -156,10 +147,7 @@ def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: _Enco
 
 
 def _deep(name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
-    """Encode a value in style `deepObject`: `name[a][b]=…`.
-
-    Arrays, which OpenAPI does not define here, repeat their name.
-    """
+    """Encode a value in style `deepObject` (`name[a][b]=…`), where array items repeat the array's name."""
     if isinstance(value, Mapping):
         return [pair for key, item in value.items() for pair in _deep(f"{name}[{key}]", item, explode, encoded)]
     if isinstance(value, list):
@@ -181,7 +169,7 @@ _QUERY: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], list[Pair]]]] = 
 
 
 def media_type(content_type: str) -> str:
-    """Return `type/subtype` of a Content-Type, in lower case and without parameters."""
+    """Return `type/subtype` of a Content-Type in lower case."""
     return content_type.partition(";")[0].strip().lower()
 
 
@@ -192,7 +180,7 @@ def is_json(content_type: str) -> bool:
 
 
 def is_xml(content_type: str) -> bool:
-    """Return True if a media type stands for XML data. Return False for XML images and XHTML pages."""
+    """Return True if a media type stands for XML data, unlike XML images and XHTML pages."""
     kind = media_type(content_type)
     data = kind.endswith("+xml") and not kind.startswith("image/") and kind != "application/xhtml+xml"
     return data or kind in ("application/xml", "text/xml")
@@ -201,8 +189,7 @@ def is_xml(content_type: str) -> bool:
 class Unset(Enum):
     """The type of UNSET, for annotations: `limit: int | Unset = UNSET`.
 
-    UNSET is a member of an enumeration, because type checkers narrow such members by `is`, and a copy is the same
-    object.
+    Type checkers narrow members of an enumeration by `is`, and a copy of a member is the same object.
     """
 
     UNSET = "UNSET"
@@ -215,11 +202,11 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""The value of an argument that is missing; it is not sent."""
+"""The value of a missing argument, which is not sent."""
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:
-    """Split a text into `count` pieces and return one piece as JSON type `kind`. If the text is UNSET, return UNSET.
+    """Split a text into `count` pieces, and return one piece as JSON type `kind`. If the text is UNSET, return UNSET.
 
     Raises:
         ToolError: the number of pieces is not `count`, or the piece is not a value of that type.

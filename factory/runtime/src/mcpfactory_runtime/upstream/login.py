@@ -1,4 +1,4 @@
-"""Login to and logout from the API behind a server: `python -m my_server login`, which `mcpfactory login` runs."""
+"""Login to and logout from the API behind a server, by `mcpfactory login` or `python -m my_server login`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,11 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.client import Upstream
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, TokenManager
 
-_PORT: Final = 33418  # default port; always the same, because the redirect URI is registered
+_PORT: Final = 33418  # default port; constant, because the redirect URI is registered
 
 
 def run(name: str, upstreams: Sequence[Upstream], arguments: Sequence[str]) -> NoReturn:
-    """Run the command and exit with status 0 (success), 1 (refused) or 2 (invalid command line).
-
-    Args:
-        name: name of the server.
-        upstreams: APIs behind the server.
-        arguments: `login …` or `logout …`.
-    """
+    """Run `login …` or `logout …` and exit with status 0 (success), 1 (refused) or 2 (invalid command line)."""
     parser = ArgumentParser(prog=name, description="Log in to, or log out of, the API behind this server.")
     commands = parser.add_subparsers(dest="command", required=True)
     login, logout = commands.add_parser("login"), commands.add_parser("logout")
@@ -62,21 +56,10 @@ async def log_in(
     scopes: Sequence[str] | None = None,
     device: bool = False,
 ) -> tuple[str, ...]:
-    """Let the user authorize the server, and store the tokens.
+    """Let the user authorize the server, and store the tokens. Return the scopes of the token.
 
-    Args:
-        manager: token manager of the scheme.
-        visit: shows a page and returns the URL that the browser was redirected to.
-        redirect_uri: redirect URI of the client.
-        scopes: scopes to request; None requests the scopes of all tools.
-        device: use a device code even if the scheme has another login.
-
-    Returns:
-        The scopes of the token: the granted scopes if the response has them, else the requested scopes.
-
-    Raises:
-        OAuthError: the login returned no token.
-        ToolError: a file or address cannot be used.
+    `visit` shows a page and returns the URL to which the browser was redirected. If `device` is True, a device code is
+    used even if the scheme has another login. If `scopes` is None, the scopes of all tools are requested.
     """
     kinds = ("deviceAuthorization", "discovery") if device else LOGIN_GRANTS
     flow = manager.flow(*kinds)
@@ -126,10 +109,7 @@ async def _execute(manager: TokenManager, upstream: Upstream, options: Namespace
 
 
 def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Upstream]:
-    """Return the token manager of `scheme`.
-
-    If `scheme` is "", return the only manager that can log in. Raises OAuthError `no_login`.
-    """
+    """Return the token manager of `scheme`, or of the only scheme with a login if `scheme` is ""."""
     able = [
         (manager, upstream)
         for upstream in upstreams
@@ -149,10 +129,7 @@ def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Ups
 
 
 def _scopes(manager: TokenManager, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the chosen scopes.
-
-    By default, return the scopes of all tools, of OpenID Connect and of long-lived logins.
-    """
+    """Return the chosen scopes. None stands for the scopes of all tools, of OpenID Connect and of long-lived logins."""
     if chosen is not None:
         return tuple(chosen)
     more = [scope for scope in ("openid", "offline_access") if scope in server.scopes]

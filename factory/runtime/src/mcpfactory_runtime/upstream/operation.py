@@ -3,8 +3,8 @@
 The code generator writes these records into generated servers as literals, and `request.build_request` reads them. The
 records contain no code, so a generated server shows completely how arguments become requests.
 
-Each module that serializes values has a table with a row per style. `check_table_complete` checks the table when the
-module is loaded. There is no default: a new style is refused until every table has a row for it.
+Each module that serializes values has a table with a row for each style. `check_table_complete` checks the table when
+the module is loaded. A new style is refused until every table has a row for the style.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _FIRST: Final = (
     "\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\U00010000-\\U000EFFFF"
 )
 _PART: Final = f"[{_FIRST}][{_FIRST}\\-.0-9\\xB7\\u0300-\\u036F\\u203F\\u2040]*"
-# Compiled at first use, because compilation takes 20 ms and few servers use XML.
+# Compiled at first use, because the compilation takes 20 ms and few servers use XML.
 _NAME: Final = f"{_PART}(?::{_PART})?\\Z"  # XML 1.0 §2.3, with at most one colon (Namespaces in XML §4)
 
 
 def is_xml_name(name: str) -> bool:
-    """Return True if the name is valid for an XML element or attribute, with or without a prefix."""
+    """Return True if a name is valid for an XML element or attribute, with or without a prefix."""
     return len(name) <= 1000 and re.match(_NAME, name) is not None
 
 
 def forbidden_header_reason(name: str) -> str:
-    """Return why no argument may set a header ("belongs to the connection"), or "" if an argument may set it."""
+    """Return the reason why no argument may set a header, or "" if an argument may set the header."""
     if not _TOKEN.fullmatch(name):
         return "is not a valid header name"
     if name.lower() in _CONNECTION_HEADERS or name.lower().startswith("proxy-"):
@@ -42,23 +42,23 @@ def forbidden_header_reason(name: str) -> str:
 
 
 ParameterLocation = Literal["path", "query", "querystring", "header", "cookie"]
-"""Location of a parameter: the values of `in`."""
+"""Location of a parameter, the value of `in`."""
 
 # The first style in each list is the default.
 PathStyle = Literal["simple", "label", "matrix", "segments"]
-"""`segments` is `{+name}` of discovery documents (RFC 6570 §3.2.3): slashes in the value separate path segments."""
+"""Styles of path parameters. `segments` permits slashes, as `{+name}` of discovery documents (RFC 6570 §3.2.3)."""
 QueryStyle = Literal["form", "spaceDelimited", "pipeDelimited", "deepObject", "tabDelimited"]
 """Styles of query parameters and of form bodies (Encoding Objects). `tabDelimited` is `tsv` of Swagger 2.0."""
 HeaderStyle = Literal["simple"]
 CookieStyle = Literal["form", "cookie"]
 
 Style = Literal["", PathStyle, QueryStyle, HeaderStyle, CookieStyle]
-"""Serialization style; "" is the default of the location."""
+"""Serialization style, where "" is the default of the location."""
 
 STYLES: Final[Mapping[ParameterLocation, tuple[Style, ...]]] = {
     "path": get_args(PathStyle),
     "query": get_args(QueryStyle),
-    "querystring": (),  # a parameter in the query string has no style, only `content`
+    "querystring": (),  # a parameter that is the whole query has no style, only `content`
     "header": get_args(HeaderStyle),
     "cookie": get_args(CookieStyle),
 }
@@ -70,15 +70,9 @@ V = TypeVar("V")
 
 
 def check_table_complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
-    """Check that the table has exactly one row for each style (or location) in `kinds`, and return the table.
+    """Check that a table has exactly one row for each value of a Literal, and return the table.
 
-    Args:
-        table: rows by style.
-        kinds: a Literal of this module.
-        name: file and name of the table, for the message.
-
-    Raises:
-        NotImplementedError: a row is missing or unknown.
+    A missing or unknown row raises NotImplementedError.
     """
     wanted = [kind for kind in get_args(kinds) if kind]
     for kind in wanted:
@@ -110,15 +104,11 @@ EXPLODED: Final[Mapping[str, bool]] = check_table_complete(
     Style,
     "upstream/operation.py EXPLODED",
 )
-"""Default of `explode` by style."""
+"""Style → default of `explode`."""
 
 
 def check_style(place: ParameterLocation, style: str) -> None:
-    """Check a location and its style.
-
-    Raises:
-        ValueError: the location or its style is unknown.
-    """
+    """Check a location and its style, or raise ValueError."""
     if place not in STYLES:
         raise ValueError(f"{place!r} is not a valid place for a parameter; use one of {', '.join(STYLES)}")
     if style and style not in STYLES[place]:
@@ -130,10 +120,10 @@ def check_style(place: ParameterLocation, style: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One OpenAPI parameter and the tool argument that fills it (OpenAPI 3.1 §4.8.12).
+    """One OpenAPI parameter, and the tool argument with its value (OpenAPI 3.1 §4.8.12).
 
-    If `style` is "" or `explode` is None, the default of the parameter's location applies. A parameter that is
-    described by `content` instead of `schema` has a `content_type`, and is serialized as that media type.
+    If `style` is "" or `explode` is None, the default of the location applies. A parameter with `content` instead of a
+    `schema` has a `content_type`, which determines the serialization.
     """
 
     argument: str
@@ -150,11 +140,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One tool argument inside the request body.
+    """One tool argument in the request body.
 
-    `path` locates the argument's value: () is the whole body; ("a", "b") is the property b of the object in the
-    property a. `content_type`, `style`, `explode`, `allow_reserved` and `file` come from the Encoding Object of form
-    bodies (OpenAPI 3.1 §4.8.15); `file` marks a part that is sent as a file.
+    `path` is the location of the argument's value. The path () is the whole body, and ("a", "b") is the property b of
+    the object in the property a. `content_type`, `style`, `explode`, `allow_reserved` and `file` come from the Encoding
+    Object of a form (OpenAPI 3.1 §4.8.15).
     """
 
     argument: str
@@ -173,11 +163,10 @@ class Field:
 class Xml:
     """XML node of a value in a request body (OpenAPI 3.1 §4.8.26, 3.2 §4.8.26).
 
-    An empty `name` stands for the name of the member with the value; an item of an array takes the name of the array.
-    A value of kind "none" has no node; the value's members become members of the parent. `members` describes the
-    members of an object that are not simply elements under their own names. `items` describes each item of an array;
-    items are siblings unless `wrapped` in a node. If several values share `members` and `items`, `shape` is the name of
-    their entry in `Body.shapes`.
+    If `name` is empty, the name is that of the member with the value. An array's items have the array's name. A value
+    of kind "none" has no node, and the parent gets its members. `members` contains members that are not simply elements
+    under their own names. `items` describes each item of an array. `wrapped` encloses the items in a node. Several
+    values can share `members` and `items`, in the entry `shape` of `Body.shapes`.
     """
 
     name: str = ""
@@ -192,11 +181,11 @@ class Xml:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Request body: its media type, and the arguments that it contains.
+    """Request body, with its media type and arguments.
 
-    `xml` is the root of a body that is sent as XML; `shapes` are the shapes that `xml` refers to. Without `xml`, an XML
-    body is a string argument. `graphql` is the document of a GraphQL request. The document is sent as `query` (GraphQL
-    over HTTP §5.2); the fields are its variables.
+    `xml` is the root of an XML body, and `shapes` are the shapes to which `xml` refers. Without `xml`, an XML body is a
+    string argument. `graphql` is the document of a GraphQL request, which is sent as `query` (GraphQL over HTTP §5.2).
+    The fields of the body are then the variables of the document.
     """
 
     content_type: str
@@ -209,19 +198,18 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """Pagination of the list that an operation returns, with `argument` for the next page (see `paging`).
+    """Pagination of the list that an operation returns.
 
-    kind      value of `argument` in the next call
-    link      from the Link header only
-    cursor    the value in the answer at `next`, or the query of a URL there
-    last      the value at `next`, or the ID of the last of `items`
-    page      the next page; the first is `first`
-    offset    the number of items so far
+    `kind` determines the value of `argument` in the next call.
 
-    Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument that
-    limits the size of a page; `limit` is the argument's default (0 if unknown). `more` is the path of a flag that
-    reports further items. `done` is the path of a flag that reports the last page. `total` is the path of the total
-    number of items. `pages` is the path of the total number of pages.
+    `link` uses only the Link header. `cursor` uses the value at `next` in the answer, or the query of the URL at
+    `next`. `last` uses the value at `next`, or the ID of the last item. `page` uses the number of the next page, and
+    the first page is `first`. `offset` uses the number of items so far.
+
+    A path consists of member names from the root of the answer. `items` is the path of the list, and () is the answer
+    itself. `size` is the argument that limits the size of a page, and `limit` is its default, or 0 if unknown. `more`
+    is the path of a flag that reports further items. `done` is the path of a flag that reports the last page. `total`
+    is the path of the total number of items. `pages` is the path of the total number of pages.
     """
 
     kind: Literal["link", "cursor", "last", "page", "offset"]
@@ -241,15 +229,15 @@ class Paging:
 class Operation:
     """One operation of an upstream API.
 
-    `security` lists alternatives; each alternative is a set of schemes (by name) that must all be satisfied. () means
-    that the operation needs no credentials; with an empty alternative, credentials are optional. `scopes` are the
-    scopes that the operation needs from its OAuth schemes, by scheme name. `server` is the name of a server of the API
-    other than its root; "" is the root. In older generated servers it is a URL, which settings cannot change. `accept`
-    is sent as the Accept header ("": not set). If the body is a GraphQL request, the base URL is the endpoint, and
-    `path` contains only the operation's name. `paging` describes how to get the next page if the answer is one page of
-    a list. `select` names the argument that holds a JMESPath expression. The result is the selected part of the
-    response. `lists` are pairs of element names in an XML response: the wrapper of a list (or ""), and its item.
-    `once`: never retry a call, even of an idempotent method, because each call has another effect.
+    `security` lists alternatives, in each of which all schemes must be satisfied. The value () means no credentials,
+    and an empty alternative means optional credentials. `scopes` maps the name of an OAuth scheme to the scopes that
+    the operation needs. `server` is the name of a server of the API, and "" is the root. In older generated servers,
+    `server` is a URL, which settings cannot change. `accept` is the Accept header, and an empty value omits the header.
+    For a GraphQL request, the base URL is the endpoint, and `path` contains only the operation's name.
+
+    `select` is the name of the argument with a JMESPath expression, which selects a part of the response. `lists` has
+    pairs of element names in an XML response, the wrapper of a list (which may be "") and the item. `once` forbids
+    retries, for calls that have an effect each time.
     """
 
     method: str
@@ -268,9 +256,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Server of the API other than its root (OpenAPI 3.1 §4.8.5).
+    """Server of an API other than the root (OpenAPI 3.1 §4.8.5).
 
-    `name` appears in the variable for the server's address, `MCPF_<SERVER>_<NAME>_BASE_URL`.
+    The variable `MCPF_<SERVER>_<NAME>_BASE_URL` for the server's address contains `name`.
     """
 
     name: str
@@ -279,11 +267,10 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class OAuthFlow:
-    """OAuth flow to get a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; an unused URL is "".
+    """OAuth flow to get a token (OpenAPI 3.2 §4.29). An unused URL is "". URLs may be relative to the API's base URL.
 
-    `discovery`: all settings are in the metadata at `metadata_url` (OpenID Connect Discovery, RFC 8414).
-    `serviceAccount`: the key of a separate account signs an assertion, and the assertion is exchanged for a token (RFC
-    7523).
+    With `discovery`, the metadata at `metadata_url` contains all settings (OpenID Connect Discovery, RFC 8414). With
+    `serviceAccount`, the key of a separate account signs an assertion, which is exchanged for a token (RFC 7523).
     """
 
     grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery", "serviceAccount"]
@@ -296,23 +283,17 @@ class OAuthFlow:
 
 @dataclass(frozen=True, slots=True)
 class SecurityScheme:
-    """Security scheme: how a credential is sent, and its environment variables (OpenAPI 3.1 §4.8.27).
+    """Security scheme (OpenAPI 3.1 §4.8.27). `kind` determines the variables and how a credential is sent.
 
-    Each kind, its variables and the form in which it is sent::
+    `apiKey` sends the variable (key,) as `parameter` in `place`. `basic` sends (username, password) as HTTP Basic.
+    `bearer` sends (token,) as a bearer token. `oauth2` has (token, client ID, secret, refresh token, account). The
+    token, or a token from `flows`, is sent as a bearer token. Variables that the flows do not use are omitted. Older
+    servers have only the first three variables. `mutualTLS` uses (certificate, key), which are paths of PEM files.
+    `awsSigV4` signs the request with (key ID, secret, session token, region). The session token is for temporary keys,
+    and the region is for hosts whose name contains no region.
 
-        kind        variables                     sent as
-        apiKey      (key,)                        `name` in `place`
-        basic       (username, password)          Authorization: Basic
-        bearer      (token,)                      Authorization: Bearer, a token made elsewhere
-        oauth2      (token, client id, secret,    Authorization: Bearer, that token or one from `flows`; older servers
-                     refresh token, account)      have the first three; variables that the flows do not use are absent
-        mutualTLS   (certificate, key)            TLS, with these PEM files (paths); the key may be in the
-                                                  certificate's file
-        awsSigV4    (key id, secret, session      Authorization: AWS4-HMAC-SHA256, a signature of the request; the
-                     token, region)               session token is for temporary keys, the region for hosts without one
-
-    `scopes` are all scopes that the server's operations need from an oauth2 scheme; a login requests them. `service` is
-    the service of an AWS signature; "" stands for the service in the address.
+    `scopes` are all scopes that the server's operations need from an oauth2 scheme. A login requests these scopes.
+    `service` is the service of an AWS signature, and "" stands for the service in the address.
     """
 
     name: str

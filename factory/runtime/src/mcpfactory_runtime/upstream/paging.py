@@ -1,13 +1,12 @@
-"""Pagination: the arguments for the next call of the same tool, for each kind of paging.
+"""Pagination: the arguments for the next call of the same tool.
 
-URLs are never followed. If an API returns the URL of its next page, only the query values of this URL are used. They
-become values of the operation's own parameters. The URL must have the same host as the answer.
+URLs are never followed. If an API returns the URL of the next page, the query values of the URL become values of the
+operation's parameters. The URL must have the same host as the answer.
 
-sign of more items                                               changed arguments of the next call
-Link header with rel="next" (RFC 8288), X-Next-Page              its query values
-a cursor or a URL in the answer (`Paging.next`)                  the cursor, or the URL's query values
-a flag, with the last item's ID ("last")                         that ID
-a flag, a total, or a full page ("page", "offset")               the next page, the number of items so far
+The first available sign of more items determines the next call. A Link header with rel="next" (RFC 8288) gives query
+values, and X-Next-Page gives a page. `Paging.next` gives a cursor, or the query values of a URL. For the kind `last`, a
+flag gives the ID of the last item. For `page` and `offset`, a flag, a total, or a full page gives the next page or the
+number of items so far.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from mcpfactory_runtime.upstream.encoding import UNSET
 from mcpfactory_runtime.upstream.operation import Operation, Paging
 
 META: Final = "mcpfactory/next"
-"""Key in a result's `_meta`: `{"arguments": {…}}` of the next call."""
+"""Key in a result's `_meta`, for the changed arguments of the next call."""
 
 _LINK: Final = re.compile(r"<([^<>]*)>([^<]*)")
 _REL: Final = re.compile(r";\s*rel\s*=\s*\"?([^\";,]*)", re.IGNORECASE)
@@ -34,8 +33,8 @@ _LONGEST: Final = 4_000  # maximum characters of a cursor
 class Continuation:
     """Changes for the next call.
 
-    `certain` is False if a full page is the only indication of more items. `elsewhere` is the host of a next page on
-    another host. If it is set, `arguments` is empty.
+    `certain` is False if a full page is the only indication of more items. If the next page is on another host,
+    `elsewhere` is the host, and `arguments` is empty.
     """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -59,15 +58,10 @@ def continuation(
     *,
     cut: bool = False,
 ) -> Continuation | None:
-    """Return the continuation after an answer, or None after the last page or if the continuation is unknown.
+    """Return the continuation after an answer, or None if there is no next page, or the next page is unknown.
 
-    Args:
-        operation: the called operation.
-        arguments: arguments of the call.
-        value: the answer, perhaps truncated.
-        headers: response headers by lower-case name.
-        url: URL of the response.
-        cut: True if the answer was truncated; in this case, only a continuation that counts the kept items is valid.
+    `value` is the answer, and `cut` is True if the answer was truncated. Only a continuation that counts the remaining
+    items is then valid.
     """
     paging = operation.paging
     if not cut:
@@ -99,7 +93,6 @@ def value_at_path(value: Any, path: tuple[str, ...], default: Any = None) -> Any
 def _from_headers(
     operation: Operation, arguments: Mapping[str, Any], headers: Mapping[str, str], url: str
 ) -> tuple[Continuation | None, bool]:
-    """Return the arguments for the next page, and True if the headers contain paging information."""
     page = headers.get("x-next-page", "").strip()
     if page.isdecimal() and len(page) < 10 and operation.paging is not None and operation.paging.kind == "page":
         return Continuation({operation.paging.argument: int(page)}), True
@@ -129,7 +122,7 @@ def _from_value(operation: Operation, arguments: Mapping[str, Any], found: Any, 
 
 
 def _from_url(operation: Operation, arguments: Mapping[str, Any], target: str, url: str) -> Continuation | None:
-    """Return a continuation with the target's query values, by argument, if they differ from the sent values."""
+    """Return a continuation with the query values of a URL that differ from the sent values."""
     try:
         next_url, this = urlsplit(urljoin(url, target)), urlsplit(url)
         if next_url.hostname != this.hostname:
@@ -208,13 +201,13 @@ def _by_offset(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bo
 
 
 def _flag(paging: Paging, value: Any) -> bool | None:
-    """Return True if the answer reports more items, False if it reports the end, or None if it reports neither."""
+    """Return True if the answer reports more items, False if it reports the end, and None otherwise."""
     more, done = (value_at_path(value, path) if path else None for path in (paging.more, paging.done))
     return more if isinstance(more, bool) else not done if isinstance(done, bool) else None
 
 
 def _number(value: Any, default: int | None = None) -> int | None:
-    """Return an integer from a number or a string. A missing value gives the default; any other value gives None."""
+    """Return an integer from a number or a string, `default` if the value is missing, or else None."""
     if value is UNSET or value is None:
         return default
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:

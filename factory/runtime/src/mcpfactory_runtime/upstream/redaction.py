@@ -14,10 +14,9 @@ REDACTED: Final = "[redacted]"
 
 
 class Redaction:
-    """Removal of secrets from texts; finds secrets in unchanged, URL-encoded and JSON-escaped form.
+    """Removal of secrets from texts, in unchanged, URL-encoded and JSON-escaped form.
 
-    Args:
-        secrets: values to remove, longest first.
+    `secrets` must be sorted, longest first.
     """
 
     __slots__ = ("_forms", "_raw")
@@ -27,7 +26,7 @@ class Redaction:
         self._raw = [secret.encode() for secret in secrets]
 
     def content(self, content: bytes) -> bytes:
-        """Return a body without secrets in unchanged form; `text` and `result` remove the other forms."""
+        """Return a body without unchanged secrets. `text` and `result` also remove other forms of the secrets."""
         for secret in self._raw:
             content = content.replace(secret, REDACTED.encode())
         return content
@@ -43,12 +42,12 @@ class Redaction:
         return {name: self.text(value) for name, value in headers.items()}
 
     def result(self, result: ToolResult) -> ToolResult:
-        """Return a tool result without secrets in its texts, structured content and metadata."""
+        """Return a tool result without the secrets."""
         content = [
             {**block, "text": self.text(block["text"])} if block.get("type") == "text" else block
             for block in result.content
         ]
-        if content == result.content:  # nothing was redacted, not even in the text form of the structured content
+        if content == result.content:  # the content includes the structured content as text, so nothing was redacted
             return result
         structured, meta = self._value(result.structured), self._value(result.meta)
         return ToolResult(content, structured=structured, is_error=result.is_error, meta=meta)
@@ -63,12 +62,12 @@ class Redaction:
         return value
 
 
-_MOST_SEEN: Final = 256  # maximum number of remembered secrets; a new secret replaces the oldest
+_MOST_SEEN: Final = 256  # maximum number of remembered secrets; the oldest secret is dropped first
 _seen: dict[str, None] = {}
 
 
 def remember_secrets(secrets: Sequence[str]) -> None:
-    """Remember the secrets of API calls, to redact text that is not linked to a call."""
+    """Remember the secrets of API calls, to redact text that does not belong to a call."""
     for secret in secrets:
         _seen.pop(secret, None)
         _seen[secret] = None
@@ -88,7 +87,7 @@ def _all_forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def secret_forms(secret: str) -> set[str]:
-    """Return the forms of a secret: unchanged, escaped in JSON (PHP also escapes slashes), and URL-encoded."""
+    """Return the forms of a secret: unchanged, escaped in JSON as by Python or PHP, and URL-encoded."""
     escaped = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     encoded = (
         quote(secret, errors="replace"),

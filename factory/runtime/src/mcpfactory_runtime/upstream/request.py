@@ -1,7 +1,7 @@
 """Conversion of an operation and arguments into an HTTP request (OpenAPI 3.x §4.8.10 – §4.8.15, RFC 7578).
 
-The functions are pure. No argument can change another part of the request: `encoding` escapes values. Path segments
-`.`, `..` and "", header values with line ends, and headers of the HTTP client are refused here.
+No argument can change another part of the request, because `encoding` escapes values. This module refuses the path
+segments `.`, `..` and "", header values with line ends, and headers of the HTTP client.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from mcpfactory_runtime.upstream.xml import build_xml
 from mcpfactory_runtime.urls import Redirect
 
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
-_SLASH: Final = re.compile(r"/(?![^{}]*\})")  # a slash outside of template expressions
+_SLASH: Final = re.compile(r"/(?![^{}]*\})")  # a slash that is not in a template expression
 _LITERAL: Final = ":/?@!$&'()*+,;=%"
 # Header parameters with these names are ignored (OpenAPI 3.1 §4.8.12.1).
 _NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
@@ -57,11 +57,7 @@ _NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UpstreamRequest:
-    """HTTP request.
-
-    `url` is encoded and complete; `content` is None without a body; `keys` sign each attempt of the request. `once`:
-    never retry the request.
-    """
+    """HTTP request. `keys` sign each attempt of the request."""
 
     method: str
     url: str
@@ -71,13 +67,13 @@ class UpstreamRequest:
     once: bool = False
 
     def __repr__(self) -> str:
-        """Return a text without the parts that may contain secrets: query, header values and body."""
+        """Return a text without parts that may contain secrets, such as query, header values and body."""
         names = ", ".join(name for name, _ in self.headers)
         size = "no body" if self.content is None else f"{len(self.content)} bytes"
         return f"UpstreamRequest({self.method} {self.url.partition('?')[0]}, headers {names or 'none'}, {size})"
 
     def redirected(self, redirect: Redirect) -> UpstreamRequest:
-        """Return the request for the target of a redirect. Without a body, omit the `Content-` headers."""
+        """Return the request for the target of a redirect, without `Content-` headers if the body is dropped."""
         kept = (
             self.headers
             if redirect.keeps_body
@@ -89,8 +85,6 @@ class UpstreamRequest:
 
 @dataclass(slots=True)
 class _Parts:
-    """Parts of a request while it is built."""
-
     path: dict[str, str] = field(default_factory=dict)
     query: list[str] = field(default_factory=list)
     headers: list[tuple[str, str]] = field(default_factory=list)
@@ -103,16 +97,10 @@ def build_request(
     base_url: str,
     credentials: Credentials = NO_CREDENTIALS,
 ) -> UpstreamRequest:
-    """Return the HTTP request for a call of an operation.
+    """Return the HTTP request for a call of an operation. A value that is not allowed in its location raises ToolError.
 
-    Args:
-        operation: the operation to call.
-        arguments: values by argument name; UNSET values and unknown names are not sent.
-        base_url: base URL of the operation's server, with or without path; a URL in `operation.server` replaces it.
-        credentials: credentials from `auth.credentials_for`.
-
-    Raises:
-        ToolError: a value is not allowed in its location.
+    UNSET values and unknown names in `arguments` are not sent. A URL in `operation.server` takes precedence over
+    `base_url`.
     """
     given = {name: value for name, value in arguments.items() if value is not UNSET}
     if operation.select in given:
@@ -140,7 +128,7 @@ def _url(operation: Operation, base_url: str, parts: _Parts) -> str:
     template, _, query = operation.path.partition("#")[0].partition("?")
     path = "/".join(_segment(segment, parts.path) for segment in _SLASH.split(template))
     prefix, path = base.path.rstrip("/"), path if path.startswith("/") else f"/{path}"
-    if operation.body is not None and operation.body.graphql:  # a GraphQL request goes to the base URL itself
+    if operation.body is not None and operation.body.graphql:  # the endpoint of GraphQL is the base URL
         prefix, path = base.path, ""
     queries = [base.query, _fill(query, parts.path), *parts.query]
     target = "&".join(one for one in queries if one)
@@ -148,7 +136,7 @@ def _url(operation: Operation, base_url: str, parts: _Parts) -> str:
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:
-    """Return a template with its literal text encoded and its parameters replaced by their values."""
+    """Encode the literal text of a template, and replace parameters by their values."""
     pieces = _TEMPLATE.split(template)
     for at, piece in enumerate(pieces):
         if at % 2 == 0:
@@ -161,7 +149,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _segment(template: str, values: Mapping[str, str]) -> str:
-    """Return a path segment. Refuse values that would split the segment, even on servers that decode before routing."""
+    """Return a path segment, but refuse values that servers with early decoding would split."""
     filled = _fill(template, values)
     if "{" in template:
         inside = re.split(r"[/\\]", unquote(filled))
@@ -179,7 +167,7 @@ def _style(parameter: Parameter) -> tuple[str, bool]:
 
 
 def _content_text(parameter: Parameter, value: Any) -> Any:
-    """Return the value of a parameter. If the parameter has `content`, serialize the value to a string."""
+    """Return a parameter's value, serialized to a string if the parameter has `content`."""
     if not parameter.content_type:
         return value
     return compact_json(value) if is_json(parameter.content_type) else text_of(value)
@@ -240,7 +228,7 @@ def _form_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]
 
 
 def _plain_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]:
-    """Return cookies without encoding of values (OpenAPI 3.2 §4.12.2.2); `_check_line` refuses values with `;`."""
+    """Return cookies with unencoded values (OpenAPI 3.2 §4.12.2.2)."""
     if isinstance(value, Mapping) and explode:
         return [(encode(str(key)), text_of(item)) for key, item in value.items() if item is not None]
     if isinstance(value, list) and explode:
@@ -259,7 +247,7 @@ def _unchanged(text: str) -> str:
 
 
 def _check_line(parameter: Parameter, text: str, forbidden: str = "") -> str:
-    """Return the text. Raise ToolError if the text contains control characters, or characters in `forbidden`."""
+    """Return the text, or raise ToolError if the text contains control characters or characters in `forbidden`."""
     utf8(text)
     if any(
         (ord(character) < 32 and character != "\t") or ord(character) == 127 or character in forbidden
@@ -290,15 +278,11 @@ _DELIMITERS: Final = check_table_complete(
     QueryStyle,
     "upstream/request.py _DELIMITERS",
 )
-"""Delimiters of items in one part of a multipart body. OpenAPI defines no delimiters for `deepObject`."""
+"""Style → delimiter of items in a part of a multipart body. OpenAPI defines no delimiter for `deepObject`."""
 
 
 def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, str]:
-    """Return the content and its Content-Type, or (None, "") if no field was given and the body is not required.
-
-    Raises:
-        ToolError: a value cannot be sent as this media type.
-    """
+    """Return the content and its Content-Type, or (None, "") for an optional body without fields."""
     fields = [one for one in body.fields if arguments.get(one.argument, UNSET) is not UNSET]
     if not fields and not body.graphql and (not body.required or any(one.path == () for one in body.fields)):
         return None, ""
@@ -319,7 +303,7 @@ def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, 
 
 
 def _merge(fields: list[Field], arguments: Mapping[str, Any]) -> Any:
-    """Return the value of the body: the field for the whole body, with each other field set at its path."""
+    """Return the value of the body: the field for the whole body, with each other field at its path."""
     value: Any = None
     for one in sorted(fields, key=lambda one: len(one.path)):
         given = arguments[one.argument]
@@ -370,7 +354,7 @@ def _multipart(value: Mapping[str, Any], encodings: Mapping[str, Field], kind: s
 
 
 def _parts(name: str, value: Any, encoding: Field | None) -> list[bytes]:
-    """Return the parts for a value: one for each item of an array if the encoding is exploded, else a single part."""
+    """Return the parts for a value: one for each item of an array with an exploded encoding, or else one."""
     if value is None:
         return []
     encoding = encoding or Field("")
@@ -396,21 +380,21 @@ def _part(name: str, value: Any, encoding: Field) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    """Escape a name for use inside quotes, in the way of browsers (HTML, multipart/form-data encoding algorithm)."""
+    """Escape a name for use inside quotes, like browsers (HTML, multipart/form-data encoding algorithm)."""
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _definite_type(content_type: str) -> str:
-    """Return the first of a list of media types; "" if it is a range."""
+    """Return the first of a list of media types, or "" if this type is a range."""
     first = content_type.partition(",")[0].strip()
     return "" if "*" in first else first
 
 
 def _file(value: Any) -> tuple[bytes, str, str]:
-    """Return content, file name and content type of a file argument; the last two are "" if not given.
+    """Return content, file name and content type of a file argument.
 
-    The argument is text, or an object with `text` or `base64` and optional `filename` and `content_type`. Local paths
-    are never read.
+    The argument is text, or an object with `text` or `base64`, and optionally `filename` and `content_type`. Local
+    paths are never read.
     """
     if not isinstance(value, Mapping):
         return utf8(text_of(value)), "", ""
@@ -431,7 +415,6 @@ def _file(value: Any) -> tuple[bytes, str, str]:
 
 
 def _raw(value: Any, content_type: str) -> tuple[bytes, str]:
-    """Return content and Content-Type of a body that is neither XML nor a form: text, JSON, JSON lines or a file."""
     kind = media_type(content_type)
     if "*" in kind:
         kind = content_type = _guess(value)
@@ -449,7 +432,6 @@ def _raw(value: Any, content_type: str) -> tuple[bytes, str]:
 
 
 def _guess(value: Any) -> str:
-    """Return a media type for a range such as */*."""
     if isinstance(value, Mapping):
         return "application/octet-stream" if {"text", "base64"} & set(value) else "application/json"
     return "application/json" if isinstance(value, list) else "text/plain"

@@ -1,22 +1,19 @@
 """Conversion of an HTTP response into a tool result, as a pure function.
 
-response                     result
-JSON object                  structured content, and compact JSON text; also with other media types (see `_json_in`)
-other JSON                   structured content {"result": value} (an object in each revision), and the value as text
-XML                          JSON of the same value if the API document declares XML (`xml`); else text
-HTML page                    ToolError if JSON was requested: the page may come from a login, a proxy or maintenance
-text, YAML, forms            text, in the charset of the response
-image/*, audio/*             an image or audio block
-any other                    an embedded resource, or a link to a file with the content
-empty                        a sentence with the status and headers such as Location and ETag
-300 to 399                   ToolError with the target, and the reason not to follow it (`servers.redirect_message`)
-400 and above                ToolError: operation, status, the API's own message, a hint
+A JSON object becomes structured content, and compact JSON text. Any other JSON value becomes the structured content
+{"result": value}, and text. XML becomes the JSON of an equal value if the API document declares XML (`xml`), or else
+text. An HTML page is a ToolError if JSON was requested, because a login, a proxy or maintenance may return pages. Text,
+YAML and forms become text, decoded in the charset of the response. An image or audio becomes an image or audio block.
+Other content becomes an embedded resource, or a link to a file. An empty response becomes a sentence with the status,
+and headers such as Location and ETag. A status from 300 to 399 is a ToolError with the target and the reason of the
+refusal (`servers.redirect_message`). A status of 400 or above is a ToolError with operation, status, the API's own
+message, and a hint.
 
-JSON is reduced to the selection of the model (`truncate.select`), then truncated to the maximum size
+JSON is reduced to the selection of the model (`truncate.select`), and then truncated to the maximum size
 (`truncate.shorten`). Notes about truncated parts and about the next page (`paging`) are text blocks after the JSON.
 
-The API's own message comes from one of these: RFC 9457 problem details, OAuth errors, members such as `message` and
-`errors`, errors by field, GraphQL errors, the title of an HTML page, plain text.
+The API's own message can be in RFC 9457 problem details, OAuth errors, members such as `message` and `errors`, errors
+by field, GraphQL errors, the title of an HTML page, or plain text.
 """
 
 from __future__ import annotations
@@ -55,13 +52,13 @@ MAX_BLOB: Final = 1_000_000
 """Maximum bytes of binary content that a result embeds."""
 
 StoreFile = Callable[[bytes, str], str]
-"""Stores content of a media type in a file and returns the file's URI."""
+"""Function that stores content of a media type in a file, and returns the file's URI."""
 
 _SHOWN_HEADERS: Final = ("location", "etag", "last-modified", "content-type", "content-length", "link", "retry-after")
 _FIELDS: Final = frozenset(
     {"fields", "field", "_fields", "select", "$select", "opt_fields", "projection", "include_fields"}
 )
-# Maximum number of shortened parts that a note lists, and maximum number of arguments that a note suggests.
+# Maximum number of shortened parts that a note lists, and of arguments that a note suggests.
 _SHOWN: Final = 6
 _MAX_MESSAGE: Final = 2_000  # maximum characters of the API's own message
 
@@ -109,26 +106,10 @@ def to_tool_result(
     max_text: int = MAX_TEXT,
     store_file: StoreFile | None = None,
 ) -> ToolResult:
-    """Turn a response into a tool result.
+    """Turn a response into a tool result, or raise ToolError.
 
-    Args:
-        status: HTTP status.
-        headers: values by lower-case name.
-        content: body after decompression.
-        operation: the called operation.
-        arguments: arguments of the call, for the selection and the continuation.
-        url: URL of the response.
-        redirect: target of a response with status 300 to 399, and the reason why it was not followed.
-        schemes: security schemes of the API by name, for messages about credentials.
-        variable: variable that sets the API's address, for messages.
-        cut: True if the body was longer than `content`.
-        max_text: maximum characters of text; longer text is cut, with a note.
-        store_file: stores binary content that is too large to embed; None refuses binary content that is too large to
-            embed.
-
-    Raises:
-        ToolError: the status is 300 or above, a successful response contains an error or is an HTML page instead of
-            JSON, or binary content is too large.
+    Names in `headers` are in lower case. If the body was longer than `content`, `cut` is True. Text of more than
+    `max_text` characters is cut, with a note. `store_file` stores binary content that is too large to embed.
     """
     if status >= 400:
         raise ToolError(_failure_message(status, headers, content, operation, schemes))
@@ -176,7 +157,7 @@ _MISLABELLED: Final = re.compile(r"text/(?!event-stream|csv|xml).*|application/(
 def _value_in(
     content: bytes, kind: str, headers: Mapping[str, str], operation: Operation, *, cut: bool
 ) -> tuple[Any, str]:
-    """Return the value of a JSON or XML response (or `_NOT_JSON`), and a note if expected XML is invalid."""
+    """Return the value of a JSON or XML response, and a note if expected XML is invalid."""
     if cut or not is_xml(kind) or not is_xml(media_type(operation.accept.partition(",")[0])):
         return _json_in(content, kind, headers, operation), ""
     try:
@@ -186,13 +167,11 @@ def _value_in(
 
 
 def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: Operation) -> Any:
-    """Return the JSON value of a response, or `_NOT_JSON` if it is not JSON.
+    """Return the JSON value of a response, or `_NOT_JSON`.
 
-    media type                            condition
-    application/json, text/json, +json    if it parses
-    none                                  if it begins like an object or a list, and parses
-    text, JavaScript, octet-stream        likewise, if the Accept header contains JSON
-    JSON lines                            if each line parses: the list of their values
+    A body with a JSON media type must parse. A body without a media type must begin like an object or a list, and
+    parse. Text, JavaScript and octet-stream must begin like an object or a list, and the Accept header must contain
+    JSON. In JSON lines, each line must parse. The value is the list of the lines' values.
     """
     if is_json(kind):
         return _parsed(content, headers)
@@ -206,9 +185,9 @@ def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: O
 
 
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
-    """Return the JSON value, or `_NOT_JSON`. NaN and infinities, which JSON does not have, become null."""
+    """Return the JSON value, with null for NaN and infinities, or `_NOT_JSON`."""
     try:
-        return from_json(content, allow_inf_nan=False)  # this parser is fast and strict
+        return from_json(content, allow_inf_nan=False)  # a fast and strict parser
     except ValueError:  # other charset, byte order mark, NaN, half a surrogate pair, or invalid JSON
         pass
     try:
@@ -258,14 +237,14 @@ def _selected_nothing(whole: Any) -> str:
 
 
 def _serialized(value: Any) -> tuple[Any, str]:
-    """Return a value and its compact JSON. Replace lone halves of surrogate pairs, which UTF-8 cannot encode."""
+    """Return a value and its compact JSON. Lone surrogates are replaced, because UTF-8 cannot encode them."""
     try:
         text = to_json(value, inf_nan_mode="constants").decode()
-        if "Infinity" in text:  # the value may contain a number like 1e999, which other parsers reject
+        if "Infinity" in text:  # other parsers reject numbers like 1e999
             text = to_json(value, inf_nan_mode="null").decode()
             value = from_json(text)
         return value, text
-    except ValueError:  # the value contains half a surrogate pair, or is nested too deeply for the fast encoder
+    except ValueError:  # the value contains a lone surrogate, or is nested too deeply for the fast encoder
         text = dump_json(value)
     try:
         text.encode("utf-8")
@@ -286,7 +265,7 @@ def _cut_note(cuts: list[Truncation], size: int, operation: Operation, *, paged:
 
 
 def _shorter_answers(cuts: list[Truncation], operation: Operation) -> list[str]:
-    """Return instructions that explain to the model how to get a shorter response with the operation's arguments."""
+    """Return instructions for the model: how to get a shorter response with the operation's arguments."""
     paging = operation.paging
     ways = []
     lists = [one for one in cuts if one.what == "items"]
@@ -341,12 +320,10 @@ def _binary(content: bytes, kind: str, operation: Operation, store_file: StoreFi
 
 
 def _operation_name(operation: Operation) -> str:
-    """Return a name for messages: `GET /books/{id}`."""
     return f"{operation.method} {operation.path}"
 
 
 def _status_text(status: int) -> str:
-    """Return code and phrase: `404 Not Found`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -360,7 +337,7 @@ def _failure_message(
     operation: Operation,
     schemes: Mapping[str, SecurityScheme] | None = None,
 ) -> str:
-    """Return the message for status 400 and above. `schemes` supply the names of credential variables for the hint."""
+    """Return the message for status 400 and above, with the names of credential variables from `schemes`."""
     lines = [_headline("failed", status, _api_messages(content, headers), operation)]
     lines += _retry_lines(headers)
     hint = _hint(status, headers, operation, schemes or {})
@@ -368,9 +345,9 @@ def _failure_message(
 
 
 def _refusal_message(value: Any, status: int, operation: Operation) -> str:
-    """Return the message for a success status with an error in the body, or "" if the body has no error.
+    """Return the message for an error in the body of a successful response, or "".
 
-    Two conventions are reliable enough: `{"ok": false, "error": …}`, and GraphQL's `errors` without `data`.
+    Only `{"ok": false, "error": …}`, and `errors` without `data`, are reliable signs of an error.
     """
     if not isinstance(value, dict):
         return ""
@@ -390,7 +367,6 @@ _PAGE: Final = re.compile(
 
 
 def _is_stray_page(content: bytes, kind: str, operation: Operation) -> bool:
-    """Return True if an answer is a whole HTML page although only JSON was requested."""
     asked = [media_type(one) for one in operation.accept.split(",")]
     return all(map(is_json, asked)) and kind in ("", "text/html", "text/plain") and _PAGE.match(content) is not None
 
@@ -435,7 +411,7 @@ def _retry_lines(headers: Mapping[str, str]) -> list[str]:
 
 
 def _limited(headers: Mapping[str, str]) -> bool:
-    """Return True if the headers report an exhausted rate limit (some APIs then answer 403)."""
+    """Return True if the headers report an exhausted rate limit. Some APIs then answer with status 403."""
     return any(headers.get(name, "").strip() == "0" for name in ("x-ratelimit-remaining", "ratelimit-remaining"))
 
 
@@ -454,7 +430,7 @@ def _hint(status: int, headers: Mapping[str, str], operation: Operation, schemes
 
 
 def _api_messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
-    """Yield the API's own error messages: common members of JSON, the title of a page, or the text."""
+    """Yield the API's own error messages, from common members of JSON, the title of a page, or the text."""
     kind = media_type(headers.get("content-type", ""))
     text = _decode(content[: 16 * _MAX_MESSAGE], headers)
     if is_json(kind) or text.lstrip().startswith(("{", "[")):
@@ -471,11 +447,11 @@ def _api_messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
         yield text
 
 
-_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # linear time: each match ends before the next `<`
+_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # takes linear time, because each match ends before the next `<`
 
 
 def _title(html: str) -> str:
-    """Return the text of the first `title` of a page, or "". `find` takes linear time, unlike a regular expression."""
+    """Return the text of a page's first `title` in linear time, unlike a regular expression."""
     lower = html.lower()
     start = lower.find(">", lower.find("<title")) if "<title" in lower else -1
     end = lower.find("</title", start) if start >= 0 else -1
@@ -483,19 +459,19 @@ def _title(html: str) -> str:
 
 
 def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the texts of an error: members of RFC 9457 and OAuth, and members that most APIs use."""
+    """Yield the texts of an error, from members of RFC 9457, of OAuth, and of most APIs."""
     if isinstance(value, str):
         yield _printable(value)
     elif isinstance(value, list) and depth < 4:
         for one in value[:20]:
             yield from _messages_in(one, depth + 1)
     elif isinstance(value, dict) and depth < 4:
-        # In errors by field, such as {"title": ["is empty"]}, a field may be called like a message member.
+        # In errors by field, such as {"title": ["is empty"]}, a field may have the name of a message member.
         by_field = bool(depth and value) and all(isinstance(one, list) for one in value.values())
         members = () if by_field else _MESSAGE_MEMBERS
         messages = [text for name in members if name in value for text in _messages_in(value[name], depth + 1)]
         where = next((value[name] for name in _FIELD_MEMBERS if value.get(name)), "")
-        # RFC 7807 calls the field `name` and the message `reason`.
+        # In RFC 7807, `name` is the field, and `reason` is the message.
         where = where or (value.get("name", "") if "reason" in value else "")
         where = ".".join(map(str, where)) if isinstance(where, list) else where
         prefix = f"{where}: " if where and isinstance(where, str) and depth else ""
@@ -506,7 +482,7 @@ def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 # --- bytes as text ---
 
-# Charsets of browsers (Encoding Standard §4.2) and similar charsets. Some other codecs of Python are very slow.
+# Charsets of browsers (Encoding Standard §4.2) and similar charsets. Some of Python's other codecs are very slow.
 _CHARSETS: Final = re.compile(
     r"utf[-_]?(8|16)([-_]?[lb]e)?|(us[-_]?)?ascii|(iso[-_]?8859[-_]|latin[-_]?)\d{1,2}|(windows[-_]|cp[-_]?)(125\d|874|866|932|949|936|950|437|85\d)"
     r"|(x[-_])?(mac[-_]?roman|macintosh|sjis)|shift[-_]?jis|ms[-_]?(932|949|950)|euc[-_]?(jp|kr)|iso[-_]2022[-_](jp|kr)|gb[-_]?(2312|k|18030)|big5([-_]?hkscs)?|koi8[-_][rtu]"
@@ -516,15 +492,12 @@ _CHARSETS: Final = re.compile(
 
 
 def _is_text(kind: str) -> bool:
-    """Return True if a media type without parameters is text; "" stands for an unknown type."""
+    """Return True if a media type is text, or unknown ("")."""
     return not kind or bool(_TEXT_TYPES.match(kind))
 
 
 def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = False) -> str:
-    """Decode bytes in the charset of the response.
-
-    Unless `controls` is True, remove control characters except tab, CR, LF.
-    """
+    """Decode bytes in the charset of the response, without most control characters unless `controls` is True."""
     found = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", headers.get("content-type", ""), re.IGNORECASE)
     charset = found[1].lower() if found and _CHARSETS.fullmatch(found[1]) else "utf-8"
     try:
@@ -536,5 +509,5 @@ def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = Fals
 
 
 def _printable(text: str) -> str:
-    """Remove control characters, and replace halves of surrogate pairs, which UTF-8 cannot encode."""
+    """Remove control characters, and replace lone surrogates, which UTF-8 cannot encode."""
     return text.translate(_CONTROL).encode("utf-8", "replace").decode()

@@ -1,9 +1,7 @@
 """Secrets and settings of calls to an API, from environment variables and files.
 
-Messages never contain secret values.
-
-`MCPF_<SERVER>_BASE_URL` applies to this server only. `MCPFACTORY_BASE_URL` applies to every server that has this
-variable in its environment.
+Messages never contain secret values. `MCPF_<SERVER>_BASE_URL` applies to one server. `MCPFACTORY_BASE_URL` applies to
+all servers that have this variable in their environment.
 """
 
 from __future__ import annotations
@@ -18,13 +16,9 @@ _LONGEST: Final = 64 * 1024  # maximum bytes of a file with a credential
 
 
 def read_secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
-    """Return the unchanged value of a variable or of the file at `<variable>_FILE`, or None if neither is set.
+    """Return the unchanged value of a variable, or of the file at `<variable>_FILE`, or None if both are unset.
 
-    The variable takes precedence over the file. The file is read on each call, so that a rotated secret is used at
-    once.
-
-    Raises:
-        ToolError: the file cannot be read.
+    The file is read on each call, so that a rotated secret applies at once. An unreadable file raises ToolError.
     """
     value = environ.get(variable)
     if value is not None:
@@ -47,20 +41,12 @@ def read_secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
 
 
 def is_variable_set(variable: str, environ: Mapping[str, str]) -> bool:
-    """Return True if the variable or its file has a value that is not blank.
-
-    Raises:
-        ToolError: a file or value cannot be used.
-    """
+    """Return True if the variable or its file has a value that is not blank."""
     return bool((read_secret_text(variable, environ) or "").strip())
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
-    """Return the value without surrounding whitespace, or "" if no value is set.
-
-    Raises:
-        ToolError: the value cannot be read, or contains a control character.
-    """
+    """Return the value without surrounding whitespace, or "", or raise ToolError for a control character."""
     value = (read_secret_text(variable, environ) or "").strip()
     if any(ord(character) < 32 or ord(character) == 127 for character in value):
         raise ToolError(
@@ -73,50 +59,39 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
 SHARED: Final = "MCPFACTORY"
 
 SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
-"""Settings that each server can override, as suffixes of their variable names."""
+"""Settings that each server can override, as suffixes of variables."""
 
 
 def server_url_setting(server: str) -> str:
-    """Return the name of the setting for the address of a server other than the root: `UPLOADS_BASE_URL`."""
+    """Return the name of the setting for the address of a server, such as `UPLOADS_BASE_URL`."""
     return f"{server.upper().replace('-', '_')}_BASE_URL"
 
 
 def server_override_variables(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
-    """Return variables that redirect the servers of an API, except the root, to paths below one URL.
-
-    Args:
-        prefix: prefix of the server's variables.
-        servers: names of the servers other than the root.
-        url: replacement URL, without trailing slash.
-    """
+    """Return variables that redirect the servers of an API, except the root, to paths below `url`."""
     return {f"{prefix}_{server_url_setting(name)}": f"{url}/{name}" for name in servers}
 
 
 class Settings:
-    """Settings of one server, read on each access.
-
-    Args:
-        environ: the environment with the variables.
-        prefix: prefix of the server's variables; "" for a server that has only the shared variables.
-    """
+    """Settings of one server, read on each access. An empty `prefix` means that only the shared variables apply."""
 
     def __init__(self, environ: Mapping[str, str], prefix: str = "") -> None:
         self._environ = environ
         self._prefixes = (prefix, SHARED) if prefix else (SHARED,)
 
     def value(self, name: str) -> str:
-        """Return the value of one of `SETTINGS`, or "" if no variable is set."""
+        """Return the value of one of `SETTINGS`, or "" if unset."""
         return self._environ.get(self.set_by(name), "")
 
     def set_by(self, name: str) -> str:
-        """Return the variable that sets the value. If no variable sets it, return the server's own variable."""
+        """Return the variable that sets a value, or the server's own variable if no variable is set."""
         names = [f"{prefix}_{name}" for prefix in self._prefixes]
         return next((one for one in names if self._environ.get(one)), names[0])
 
     def own(self, name: str) -> str:
-        """Return the value of a setting that has no shared variable, such as a server's address; "" if unset."""
+        """Return the value of a setting without a shared variable, such as a server's address."""
         return self._environ.get(self.variable(name), "")
 
     def variable(self, name: str) -> str:
-        """Return the server's own variable for a setting, for hints."""
+        """Return the server's own variable for a setting."""
         return f"{self._prefixes[0]}_{name}"

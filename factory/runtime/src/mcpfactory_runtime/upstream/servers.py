@@ -1,9 +1,9 @@
 """Base URLs of an API, and messages about redirects that are not followed.
 
-`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` moves the server NAME. A server at the root's
-host moves with the root if the new URL keeps the path of the old URL at its end. Other servers move only with their own
-variable. `unchanged_servers` returns the servers that did not move: a user who moved the root to a sandbox might not
-notice that other calls still go to production.
+`MCPF_<SERVER>_BASE_URL` moves the root, and `MCPF_<SERVER>_<NAME>_BASE_URL` moves the server NAME. A server at the
+root's host moves with the root if the new URL ends with the path of the old URL. Other servers move only with their own
+variable. `unchanged_servers` returns the servers that did not move, because a user who moved the root to a sandbox
+might not notice calls to production.
 """
 
 from __future__ import annotations
@@ -20,13 +20,7 @@ from mcpfactory_runtime.urls import DEFAULT_PORTS, MAX_REDIRECTS, Redirect, host
 
 
 class Addresses:
-    """Addresses of the servers of one API.
-
-    Args:
-        settings: settings of the MCP server; read on each access.
-        base_url: base URL of the root server in the document; "" if it has none.
-        servers: the other servers in the document.
-    """
+    """Addresses of the servers of one API."""
 
     def __init__(self, settings: Settings, base_url: str, servers: Iterable[ServerAddress] = ()) -> None:
         self._settings = settings
@@ -35,19 +29,18 @@ class Addresses:
 
     @property
     def root(self) -> str:
-        """Return the effective base URL of the root: the operator's setting, otherwise the URL in the document."""
+        """Return the effective base URL of the root: the operator's setting, or else the URL in the document."""
         return self._settings.value("BASE_URL") or self._base_url
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Return the effective base URLs of the servers other than the root, in the order of their names."""
+        """Return the effective base URLs of the other servers, in the order of their names."""
         return tuple(self.of(name) for name in sorted(self._servers))
 
     def of(self, server: str) -> str:
-        """Return the effective base URL of a server by name; "" stands for the root, and a URL is returned unchanged.
+        """Return the effective base URL of a server by name. "" stands for the root, and a URL is returned unchanged.
 
-        Raises:
-            ToolError: no server has that name.
+        An unknown name raises ToolError.
         """
         if not server:
             return self.root
@@ -65,7 +58,7 @@ class Addresses:
         return self._settings.variable(server_url_setting(server) if server in self._servers else "BASE_URL")
 
     def set_by(self, server: str) -> str:
-        """Return the variable that sets the address of a server, or "" if the address comes from the document."""
+        """Return the variable that sets a server's address, or "" if the address comes from the document."""
         if "://" in server:
             return ""
         if server and self._settings.own(server_url_setting(server)):
@@ -74,14 +67,14 @@ class Addresses:
         return self._settings.set_by("BASE_URL") if moved else ""
 
     def variable_for_host(self, host: str, port: int) -> str:
-        """Return the variable for the address of the server at a host and port; by default, the root's variable."""
+        """Return the variable for the address of the server at a host and port."""
         place = host_port(host, port)
         return self.variable(next((name for name in self._servers if host_port_of(self.of(name)) == place), ""))
 
     def chosen(self) -> frozenset[str]:
         """Return `host:port` of each address that the operator set.
 
-        For an address with port 80, also include port 443, because APIs redirect http to https.
+        For port 80, the result also contains port 443, because APIs redirect http to https.
         """
         values = [
             self._settings.value("BASE_URL"),
@@ -91,14 +84,14 @@ class Addresses:
         return frozenset(places | {f"{place}443" for one in places if (place := one.removesuffix("80")).endswith(":")})
 
     def unchanged_servers(self) -> tuple[ServerAddress, ...]:
-        """Return the servers that did not move when the user moved the root: they keep the URL in the document."""
+        """Return the servers that did not move when the user moved the root."""
         chosen = self._settings.value("BASE_URL").rstrip("/")
         if not chosen or chosen == self._base_url.rstrip("/"):
             return ()
         return tuple(one for name, one in self._servers.items() if not self.set_by(name))
 
     def _followed(self, server: str) -> str:
-        """Return the address of a server that moved with the root; "" if the server stayed, or if this is unclear."""
+        """Return the address of a server that moved with the root, or "" if the address is unclear."""
         chosen, ours = _split(self._settings.value("BASE_URL")), _split(self._servers[server].url)
         root = _split(self._base_url)
         if chosen is None or ours is None or root is None or _host(ours) != _host(root):
@@ -110,7 +103,7 @@ class Addresses:
 
 
 def unchanged_servers_notice(addresses: Addresses) -> str:
-    """Return a line that names the servers that did not move with the root, or "" if there are none."""
+    """Return a line with the servers that did not move with the root, or "" if there are none."""
     unmoved = addresses.unchanged_servers()
     if not unmoved:
         return ""
@@ -131,7 +124,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _host(parts: SplitResult) -> tuple[str, int]:
-    """Return host and port; the default ports of http and https count as one port, because http redirects to https."""
+    """Return host and port, with one default port for http and https, because http redirects to https."""
     port = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
     return (parts.hostname or "").rstrip("."), 443 if port in DEFAULT_PORTS.values() else port
 
@@ -141,14 +134,7 @@ _OPERATOR: Final = "hint: the person who runs this server"
 
 
 def redirect_message(redirect: Redirect | None, operation: Operation, url: str, variable: str) -> str:
-    """Return the part of an error message after the status: `a redirect to …`, and a matching hint.
-
-    Args:
-        redirect: the redirect that was not followed; None for a response without a usable redirect.
-        operation: the called operation.
-        url: URL of the request.
-        variable: variable that sets the address of the API.
-    """
+    """Return the part of an error message after the status."""
     if redirect is None or redirect.refusal == "target":
         return "a redirect without a valid target.\nhint: use another tool, or ask the API's provider."
     where, sets = _where(redirect, url), f"{_OPERATOR} sets {variable}"
@@ -169,7 +155,7 @@ def redirect_message(redirect: Redirect | None, operation: Operation, url: str, 
 
 
 def _where(redirect: Redirect, url: str) -> str:
-    """Return `to api.example.com`, or the path on the same host. Omit the query, which may contain secrets."""
+    """Return the target's host, or the path on the same host, without the query, which may contain secrets."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if redirect.refusal == "downgrade":
         return f"to http://{redirect.host}"
@@ -177,7 +163,7 @@ def _where(redirect: Redirect, url: str) -> str:
 
 
 def _slash_hint(redirect: Redirect, url: str) -> str:
-    """Return "a" or "no" if an added or removed trailing slash is the only difference; else ""."""
+    """Return "a" or "no" if the target only differs by a trailing slash, or else ""."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if ours.netloc != theirs.netloc or ours.path.rstrip("/") != theirs.path.rstrip("/") or ours.path == theirs.path:
         return ""
@@ -185,7 +171,7 @@ def _slash_hint(redirect: Redirect, url: str) -> str:
 
 
 def _base(redirect: Redirect, operation: Operation, url: str) -> str:
-    """Return the base URL in the target of a redirect, or "" if the target has another path than the operation."""
+    """Return the base URL in the target of a redirect, or "" if the target has another path."""
     ours, theirs = urlsplit(url).path, urlsplit(redirect.url)
     length = len([one for one in operation.path.partition("?")[0].split("/") if one])
     tail = "/".join(["", *ours.split("/")[-length:]]) if length else "/"

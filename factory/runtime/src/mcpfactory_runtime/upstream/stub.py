@@ -1,10 +1,10 @@
 """Stub API on loopback that checks requests and answers from cases.
 
-Used by generated servers' tests, by the stage `validate`, and from the shell:
+Generated servers' tests and the stage `validate` use the stub. The stub also runs from the shell:
 
     python -m mcpfactory_runtime.upstream.stub cases.json --port 8099
 
-The stub shares no code with `request`, so that the stub detects mistakes in `request`.
+The stub shares no code with `request`, to detect mistakes in `request`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PREFIXES: Final = {"apiKey": "", "basic": "Basic ", "bearer": "Bearer ", "awsSi
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A received request. `path` and `query` are still encoded; header names are in lower case."""
+    """A received request, with encoded `path` and `query`, and header names in lower case."""
 
     method: str
     path: str
@@ -46,7 +46,7 @@ class RecordedRequest:
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """Return the first header of that name, or None."""
+        """Return the first header with this name, or None."""
         return next((value for key, value in self.headers if key == name.lower()), None)
 
     @property
@@ -61,18 +61,14 @@ class RecordedRequest:
         return [(unquote(name.strip()), unquote(value)) for name, _, value in (part.partition("=") for part in parts)]
 
     def json(self) -> Any:
-        """Return the body as JSON.
-
-        Raises:
-            ValueError: the body is not JSON.
-        """
+        """Return the body as JSON, or raise ValueError."""
         return json.loads(self.body)
 
 
 def request_differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
-    """Return the differences between a request and the `request` of a case, without credentials, or [] if it matches.
+    """Return the differences between a request and the `request` of a case. Credentials are not compared.
 
-    Fields missing in `wanted` are not checked. With `"strict": true`, the query must not have additional pairs.
+    Missing fields of `wanted` are not checked. With `"strict": true`, the query must not have additional pairs.
     """
     path = unquote(request.path)
     found = []
@@ -134,10 +130,7 @@ def _body_faults(wanted: Mapping[str, Any], request: RecordedRequest) -> Iterato
 
 
 def _field_faults(what: str, wanted: Sequence[Any], given: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield the pairs that are missing, and the pairs that should not be there.
-
-    A wanted value `{"json": …}` is compared as JSON.
-    """
+    """Yield missing and unexpected pairs, comparing a wanted value `{"json": …}` as JSON."""
     left = list(given)
     for name, value in wanted:
         match = next((pair for pair in left if pair[0] == name and _equal(pair[1], value)), None)
@@ -158,7 +151,7 @@ def _equal(text: str, value: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return True if two JSON values are equal; in JSON, unlike Python, `1` is not `true`."""
+    """Return True if two JSON values are equal, where `1` and `true` are different."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -186,10 +179,9 @@ def _parts(request: RecordedRequest) -> list[tuple[str, str]]:
 def credential_faults(
     wanted: Mapping[str, Any], request: RecordedRequest, environ: Mapping[str, str] | None
 ) -> list[str]:
-    """Return the problems with the credentials of a request, which must have every one of `wanted["credentials"]`.
+    """Return the problems with the credentials of a request. All of `wanted["credentials"]` are required.
 
-    A credential is `{"kind": "apiKey" | "basic" | …, "in": place, "name": …, "variables": […]}`. The value of a
-    credential must equal the variables in `environ`; if `environ` is None, any value is accepted.
+    The value of a credential must equal the variables in `environ`. If `environ` is None, any value is accepted.
     """
     found = []
     for one in wanted.get("credentials", ()):
@@ -232,9 +224,9 @@ def _short(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-_MAX_HEAD: Final = 256 * 1024  # maximum bytes of a request's head; tests send long queries
+_MAX_HEAD: Final = 256 * 1024  # maximum bytes of a request's head, because tests send long queries
 _NO_BODY: Final = frozenset({204, 205, 304})
-_ALONE: Final = -1  # number of a case that was passed to `expect`
+_ALONE: Final = -1  # number of the case that `expect` received
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,28 +237,31 @@ class _Answer:
 
 
 class StubUpstream:
-    """A real HTTP/1.1 server on a free loopback port.
+    """An HTTP/1.1 server on a free loopback port.
 
     >>> async with StubUpstream(cases) as stub:
     ...     async with Upstream(stub.base_url, environ={"MCPFACTORY_BASE_URL": stub.base_url}) as api:
     ...         await api.send(GET_BOOK, {"book_id": 1})
 
-    A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json":
-    any}, "response": {"status", "content_type", "body", "headers": {…}}}`; see docs/reference/upstream.md for the other
-    members of `request`. Decoded paths are compared. Members that a case does not have are not compared. A case without
-    `path` applies if no other case has the path. If several cases match, the case with the most query pairs answers.
+    A case is an object with `tool`, `arguments`, `request` and `response`. The members of `request` include `method`,
+    `path`, `query`, `headers` and `json` (docs/reference/upstream.md). The members of `response` are `status`,
+    `content_type`, `body` and `headers`. Only the members of a case are compared, and paths are decoded first. A case
+    without `path` applies if no other case has the path. If several cases match, the case with the most query pairs
+    answers.
 
-    A request gets 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its credentials
-    are wrong. Requests with status 400 or 401 are recorded in `mismatches`. `response` may be a list with one response
-    for each request; the last response is repeated. A body `{"base64": …}` is decoded unless the content type is JSON.
+    A request gets the status 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its
+    credentials are wrong. `mismatches` records the requests with status 400 or 401. `response` may be a list with one
+    response for each request, of which the last is repeated. A body `{"base64": …}` is decoded unless the content type
+    is JSON.
+
     Code without an event loop uses `with` instead of `async with`.
 
     Args:
         cases: expected requests and their responses.
-        port: port to listen on; 0 for any free port.
-        environ: environment with the values of credentials; None accepts any value.
-        base_path: path prefix of the API, such as `/v1`. Requests to other paths get 404, and are recorded in
-            `mismatches`. Paths in `requests` do not contain the prefix.
+        port: port to listen on; 0 means any free port.
+        environ: environment with the values of credentials. None accepts any value.
+        base_path: path prefix of the API, such as `/v1`. A request to another path gets the status 404, and is recorded
+            in `mismatches`. Paths in `requests` do not contain the prefix.
     """
 
     def __init__(
@@ -299,7 +294,7 @@ class StubUpstream:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{self._base_path}"
 
     def expect(self, case: Mapping[str, Any] | None) -> None:
-        """Compare later requests only with this case. With None, compare with all cases again."""
+        """Compare later requests only with this case, or with all cases after None."""
         self._only = case
         self._served.pop(_ALONE, None)
 
@@ -360,7 +355,7 @@ class StubUpstream:
     async def _one_request(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Read one request and answer it. Return False if the connection must end."""
+        """Read and answer one request, and return False if the connection must end."""
         head: h11.Request | None = None
         body = bytearray()
         while True:
@@ -401,7 +396,7 @@ class StubUpstream:
         if not there:
             return _problem(404, "Not Found", f"No case for {asked}.")
         wrong = [(request_differences(case["request"], request), number, case) for number, case in there]
-        wrong.sort(key=lambda one: len(one[0]))  # the sort is stable: of equally similar cases, the first case answers
+        wrong.sort(key=lambda one: len(one[0]))  # a stable sort, so that the first of equally similar cases answers
         least, number, case = wrong[0]
         unknown = credential_faults(case["request"], request, self._environ)
         if not least and not unknown:
@@ -413,7 +408,7 @@ class StubUpstream:
         return _problem(401, "Credentials are missing or wrong", message)
 
     def _candidates(self, request: RecordedRequest) -> list[tuple[int, Mapping[str, Any]]]:
-        """Return the cases with the method and path of a request, the cases with most query pairs first."""
+        """Return the cases for a request, those with the most query pairs first."""
         path = unquote(request.path)
         ours = [one for one in enumerate(self._cases) if one[1]["request"]["method"].upper() == request.method]
         there = [one for one in ours if unquote(one[1]["request"].get("path", "")) == path]
@@ -432,7 +427,7 @@ class StubUpstream:
 
 
 def case_response_body(kind: str, body: Any) -> bytes:
-    """Return the bytes of a case's response body: JSON by its media type, `{"base64": …}`, or text."""
+    """Return the bytes of a case's response body, which is JSON, `{"base64": …}`, or text."""
     if is_json(kind):
         return json.dumps(body, ensure_ascii=False).encode()
     if isinstance(body, Mapping) and "base64" in body:
@@ -452,7 +447,7 @@ def _problem(status: int, title: str, detail: str) -> _Answer:
 
 
 def load_cases(path: Path) -> list[dict[str, Any]]:
-    """Read cases from a JSON file: a list, or an object with the list as `cases`."""
+    """Read cases from a JSON file with a list, or with an object that has the list as `cases`."""
     data = json.loads(path.read_text("utf-8"))
     cases: list[dict[str, Any]] = data["cases"] if isinstance(data, dict) else data
     return cases
@@ -466,7 +461,7 @@ async def _run(cases: list[dict[str, Any]], port: int) -> None:
 
 
 def main() -> None:
-    """Serve a file of cases until interrupted. Print the URL as the only line on stdout."""
+    """Serve a file of cases until interrupted, and print the URL as the only line on stdout."""
     parser = argparse.ArgumentParser(description="Simulate an API from a file of cases.")
     parser.add_argument("cases", type=Path)
     parser.add_argument("--port", type=int, default=0, help="port to listen on [default: any free one]")

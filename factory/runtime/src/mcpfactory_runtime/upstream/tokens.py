@@ -1,10 +1,10 @@
 """OAuth credentials of APIs: selection of tokens for a call, and renewal of tokens that the API refuses.
 
-This module is loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order:
-the environment (a refresh token, or the key of a service account), a login, the client's own credentials. Rules:
+Only servers whose API has an oauth2 scheme load this module. The sources of tokens are, in this order, the environment
+(a refresh token, or the key of a service account), a login, and the client's own credentials. Rules:
 
-1. One exchange renews a token for all calls that find the token expired or refused. The exchange continues if the
-   call that started it is canceled, because the authorization server may already have invalidated the refresh token.
+1. One exchange renews a token for all calls that find the token expired or refused. If the call that started the
+   exchange is canceled, the exchange continues, because the old refresh token may be invalid.
 2. Processes share the tokens of logins through the store. A renewal holds the store's lock, and first checks for a
    renewal by another process.
 3. Tokens from the client's own credentials or from the environment are kept in memory only.
@@ -61,7 +61,7 @@ from mcpfactory_runtime.upstream.servers import Addresses
 LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
 """OAuth flows that a login can use."""
 
-# Maximum seconds before expiry at which a token is renewed; short-lived tokens use a tenth of their lifetime.
+# Maximum seconds before expiry at which a token is renewed. A short-lived token uses a tenth of its lifetime.
 _MAX_MARGIN: Final = 10.0
 _REFUSED: Final = (401, 403)
 _REFRESH: Final = 3  # position of the refresh token among the variables of a scheme
@@ -75,7 +75,7 @@ FetchFunction = Callable[[Fetch], Awaitable[HttpAnswer]]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredToken:
-    """A token with the data to renew it. `renew_at` is in seconds since the epoch; None means no expiry."""
+    """A token with the data to renew it. `renew_at` is in seconds since the epoch, or None without expiry."""
 
     access_token: str
     refresh_token: str = ""
@@ -85,22 +85,14 @@ class StoredToken:
 
 
 def login_store_key(base_url: str, scheme: SecurityScheme) -> str:
-    """Return the key of a login in the store. The key is unique per API, scheme and authorization server.
-
-    Args:
-        base_url: base URL in the API document.
-        scheme: security scheme.
-    """
+    """Return the key of a login in the store, unique per API, scheme and authorization server."""
     flows = [flow for flow in scheme.flows if flow.grant != "serviceAccount"]  # a service account needs no login
     parts = [base_url, scheme.name, *(text for flow in flows for text in dataclasses.astuple(flow))]
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 def login_base_url(addresses: Addresses) -> str:
-    """Return the base for relative login URLs: the root of the API, or its first server if all servers are loopback.
-
-    Return "" if no such URL exists.
-    """
+    """Return the base for relative login URLs: the root of the API, or the first server if all servers are loopback."""
     others = addresses.others
     try:
         here = all(is_loopback(urlsplit(url).hostname) for url in others)
@@ -110,36 +102,19 @@ def login_base_url(addresses: Addresses) -> str:
 
 
 def has_login(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
-    """Return True if the store has a login for the scheme.
-
-    Raises:
-        OAuthError: `no_store`: the store cannot be used.
-    """
+    """Return True if the store has a login for the scheme."""
     return open_store(environ).read(login_store_key(base_url, scheme)) is not None
 
 
 def has_environment_grant(scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
-    """Return True if the environment has a refresh token or a service account key for the scheme.
-
-    Raises:
-        ToolError: a file or value cannot be used.
-    """
+    """Return True if the environment has a refresh token or a service account key for the scheme."""
     refresh = len(scheme.variables) > _REFRESH and is_variable_set(scheme.variables[_REFRESH], environ)
     account = len(scheme.variables) > _ACCOUNT and is_variable_set(scheme.variables[_ACCOUNT], environ)
     return (refresh and is_variable_set(scheme.variables[1], environ)) or account
 
 
 class TokenManager:
-    """The tokens of one scheme.
-
-    Args:
-        scheme: an oauth2 scheme with flows.
-        base_url: base URL in the API document.
-        current_url: returns the effective base URL, to which URLs of the scheme may be relative.
-        environ: environment with the client's ID and secret.
-        fetch: sends an HTTP request without following redirects.
-        clock: returns seconds since the epoch.
-    """
+    """The tokens of one oauth2 scheme with flows."""
 
     def __init__(
         self,
@@ -164,37 +139,24 @@ class TokenManager:
 
     @property
     def client_id(self) -> str:
-        """Return the client's ID, or "" if no ID is set.
-
-        Raises:
-            ToolError: a file or value cannot be used.
-        """
+        """Return the client's ID, or "" if unset."""
         return secret(self.scheme.variables[1], self._environ)
 
     async def has_credentials(self) -> bool:
-        """Return True if the environment has credentials for a token, or the store has a login.
-
-        Raises:
-            OAuthError: the authorization server refuses, or its response is invalid.
-            ToolError: a file or value cannot be used.
-        """
+        """Return True if the environment has credentials for a token, or the store has a login."""
         if self._grant is not None or has_environment_grant(self.scheme, self._environ):
             return True
         return self._client_flow() is not None or await self._login() is not None
 
     async def token(self, scopes: tuple[str, ...], refused: str = "") -> str:
-        """Return an access token that has not expired, and that is not the `refused` token.
-
-        Raises:
-            OAuthError: no token is available.
-        """
+        """Return a valid access token other than `refused`, or raise OAuthError."""
         if self._grant is None and self._allows_login():
             self._grant = await self._login()
         while not self._usable(self._grant, scopes, refused):
             task, wanted = self._renewal
             if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
                 task, wanted = self._renewal = asyncio.ensure_future(self._renew(scopes, refused)), scopes
-                # Reads the error, so that asyncio does not log it.
+                # Read the error, so that asyncio does not log it.
                 task.add_done_callback(lambda done: done.cancelled() or done.exception())
             try:
                 grant = await asyncio.shield(task)
@@ -208,21 +170,13 @@ class TokenManager:
         return self._grant.access_token
 
     async def save_login(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> None:
-        """Store the tokens of a login.
-
-        Raises:
-            OAuthError: `no_store`: the store cannot be used.
-        """
+        """Store the tokens of a login."""
         store = open_store(self._environ)
         async with locked(store, self._key):
             await self._write(store, self._to_grant(tokens, scopes, client_id))
 
     async def delete_login(self) -> bool:
-        """Remove the login. Return False if there was no login.
-
-        Raises:
-            OAuthError: `no_store`: the store cannot be used.
-        """
+        """Remove the login, or return False if there was no login."""
         self._grant = None
         store = open_store(self._environ)
         async with locked(store, self._key):
@@ -235,11 +189,7 @@ class TokenManager:
         client_id: str,
         visit: Callable[[Visit], Awaitable[str]] | None = None,
     ) -> T:
-        """Execute a grant. Send the client's secret in the header or in the form, as the server requires.
-
-        Raises:
-            OAuthError: the authorization server refuses, or its response is invalid.
-        """
+        """Execute a grant, with the client's secret in the header or in the form, as the server requires."""
         value = secret(self.scheme.variables[2], self._environ)
         methods = [self._auth_method] if self._auth_method else [one for one in _METHODS if one in server.auth_methods]
         if not value:
@@ -257,11 +207,7 @@ class TokenManager:
         raise AssertionError("internal error: the last method neither returned nor raised")
 
     async def server(self, flow: OAuthFlow) -> AuthorizationServer:
-        """Return the endpoints of a flow.
-
-        Raises:
-            OAuthError: the authorization server refuses, or its response is invalid.
-        """
+        """Return the endpoints of a flow."""
         base = self._current_url()
         if flow.grant == "discovery":
             if self._metadata is None:
@@ -280,14 +226,13 @@ class TokenManager:
         )
 
     def flow(self, *grants: str) -> OAuthFlow | None:
-        """Return the scheme's first flow of one of the given kinds; the order of the arguments decides."""
+        """Return the scheme's first flow of the given kinds, of which earlier kinds take precedence."""
         return next((flow for grant in grants for flow in self.scheme.flows if flow.grant == grant), None)
 
     def _allows_login(self) -> bool:
         return self.flow(*LOGIN_GRANTS) is not None and not has_environment_grant(self.scheme, self._environ)
 
     def _refresh_token(self) -> str:
-        """Return the refresh token in the environment, or "" if the token or the client's ID is unset."""
         variables = self.scheme.variables
         value = secret(variables[_REFRESH], self._environ) if len(variables) > _REFRESH else ""
         return value if self.client_id else ""
@@ -297,7 +242,6 @@ class TokenManager:
         return read_service_account(variables[_ACCOUNT], self._environ) if len(variables) > _ACCOUNT else None
 
     def _client_flow(self) -> OAuthFlow | None:
-        """Return the flow for the client's own credentials, or None if the flow or a credential is missing."""
         has_both = all(secret(name, self._environ) for name in self.scheme.variables[1:3])
         return self.flow("clientCredentials", "discovery") if has_both else None
 
@@ -306,10 +250,9 @@ class TokenManager:
             return False
         if grant.renew_at is not None and grant.renew_at <= self._clock():
             return False
-        return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # at a login, the user chooses the scopes
+        return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # the user chooses the scopes of a login
 
     async def _login(self) -> StoredToken | None:
-        """Return this client's login from the store, or None if the store has no such login."""
         if not self._allows_login():
             return None
         return self._parsed(await asyncio.to_thread(open_store(self._environ).read, self._key))
@@ -319,7 +262,7 @@ class TokenManager:
             return None
         try:
             grant = StoredToken(**{**stored, "scopes": tuple(stored["scopes"])})
-        except (KeyError, TypeError):  # another version of mcpfactory wrote the token
+        except (KeyError, TypeError):  # written by another version of mcpfactory
             return None
         return grant if self.client_id in ("", grant.client_id) else None
 
@@ -341,7 +284,7 @@ class TokenManager:
             store = open_store(self._environ)
             if await self._login() is not None:
                 async with locked(store, self._key):
-                    # Read the token again, because another process may have renewed it before this lock.
+                    # Another process may have renewed the token before this process got the lock.
                     grant = await self._login()
                     if grant is not None:
                         return grant if self._usable(grant, scopes, refused) else await self._refresh(store, grant)
@@ -373,7 +316,7 @@ class TokenManager:
         return dataclasses.replace(server, token_endpoint=endpoint)
 
     async def _refresh_from_environment(self, refresh_token: str) -> StoredToken:
-        """Return a token for the refresh token in the environment, or for the newer refresh token that replaced it."""
+        """Return a token for the refresh token in the environment, or for a newer refresh token from the server."""
         server, client_id = await self._refresh_server(), self.client_id
         held = self._grant.refresh_token if self._grant else ""
         for one in dict.fromkeys([held, refresh_token]):
@@ -426,17 +369,7 @@ class TokenManager:
 
 
 class OAuthCredentials:
-    """The credentials of one API's operations.
-
-    Args:
-        schemes: schemes by name.
-        base_url: base URL in the API document.
-        current_url: returns the effective base URL.
-        name: name of the server, for commands in hints.
-        environ: environment with the credentials.
-        fetch: sends an HTTP request to an authorization server.
-        clock: returns seconds since the epoch.
-    """
+    """The credentials of one API's operations."""
 
     def __init__(
         self,
@@ -466,11 +399,7 @@ class OAuthCredentials:
         return self._managers
 
     async def credentials(self, operation: Operation, refused: Mapping[str, str] | None = None) -> Credentials:
-        """Return the credentials of a call; `refused` maps scheme names to tokens that must not be used again.
-
-        Raises:
-            ToolError: a credential is missing, or no token is available.
-        """
+        """Return the credentials of a call. `refused` maps scheme names to tokens that the API has refused."""
         mine = {name for one in operation.security for name in one if name in self._managers}
         if not mine:
             return collect_credentials(choose_schemes(operation, self._schemes, self._environ), self._environ)
@@ -501,12 +430,9 @@ class OAuthCredentials:
     ) -> Credentials:
         """Return new credentials for a retry after a refusal, or NO_CREDENTIALS if the call must not be retried.
 
-        A response with status 401 causes a renewal of the token. A call that is not repeatable is retried only if the
-        API reports `invalid_token` (RFC 6750 §3.1), because such a call had no effect. If the call is not retried, the
-        next call uses the new token.
-
-        Raises:
-            ToolError: no new token is available.
+        After a response with status 401, the token is renewed. A call that is not repeatable is retried only if the API
+        reports `invalid_token` (RFC 6750 §3.1), because such a call had no effect. If the call is not retried, the next
+        call uses the new token.
         """
         if status not in _REFUSED or not used.tokens:
             return NO_CREDENTIALS
@@ -533,7 +459,7 @@ class OAuthCredentials:
 
 
 def describe_scheme_variables(scheme: SecurityScheme) -> str:
-    """Return a description of an oauth2 scheme's variables, as alternatives."""
+    """Return the variables of an oauth2 scheme for a message, as alternatives."""
     token, client_id, client_secret, *further = scheme.variables
     grants = {flow.grant for flow in scheme.flows}
     ways = [f"{client_id} and {client_secret}"] if grants & {"clientCredentials", "discovery"} else []

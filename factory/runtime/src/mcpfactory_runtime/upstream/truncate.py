@@ -1,7 +1,7 @@
 """Truncation of JSON results, and selection of their parts with JMESPath.
 
-Members of an object share the space equally: small values stay complete, and large values are cut. Therefore a
-truncated result keeps its outline.
+Members of an object share the space equally, so that small values stay complete, and a truncated result keeps its
+outline.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
-_LEAST: Final = 24  # minimum characters of a shortened member; a member with less room is removed
+_LEAST: Final = 24  # minimum characters of a shortened member; a shorter member is removed
 
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Record of a truncation at `place` ("" is the root): `kept` of `total` items, members or characters remain."""
+    """Truncation at `place`, where `kept` of `total` items, members or characters remain."""
 
     place: str
     kept: int
@@ -38,8 +38,7 @@ def dump_json(value: Any) -> str:
 def shorten(value: Any, room: int) -> tuple[Any, list[Truncation]]:
     """Truncate a value to about `room` characters of compact JSON. Return the value and the cuts, outermost first.
 
-    Raises:
-        RecursionError: the value is nested too deeply.
+    A value that is nested too deeply raises RecursionError.
     """
     cuts: list[Truncation] = []
     return _fit(value, room, "", cuts), cuts
@@ -60,7 +59,7 @@ def _text(value: str, room: int, place: str, cuts: list[Truncation]) -> str:
     if size <= room:
         return value
     kept = max(0, (room - 3) * len(value) // size)
-    # The beginning may contain more escaped characters than the average.
+    # The beginning may contain more escaped characters than the rest.
     while kept and len(dump_json(value[:kept])) > room - 1:
         kept = kept * 3 // 4
     cuts.append(Truncation(place, kept, len(value), "characters"))
@@ -108,23 +107,18 @@ _LONGEST: Final = 1_000  # maximum characters of an expression
 
 
 def check_jmespath(expression: Any) -> None:
-    """Check an expression, so that an invalid expression is refused before a request is sent.
-
-    Raises:
-        ToolError: the expression is invalid.
-    """
+    """Raise ToolError if a JMESPath expression is invalid."""
     _compiled(expression)
 
 
 def select(expression: str, value: Any) -> Any:
-    """Return the part of a JSON value that the expression selects, or None if it selects nothing.
+    """Return the part of a JSON value that an expression selects, or None if it selects nothing.
 
-    Raises:
-        ToolError: the expression cannot be used on this value.
+    An expression that cannot be used on the value raises ToolError.
     """
     try:
         return _compiled(expression).search(value)
-    # JMESPathError is a ValueError.
+    # A JMESPathError is a ValueError.
     except (ArithmeticError, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise ToolError(
             f"The API answered, but the expression {expression!r} cannot be applied to the answer: {error}"

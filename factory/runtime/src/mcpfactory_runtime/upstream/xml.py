@@ -2,21 +2,21 @@
 
 Rules for bodies:
 
-1. A member, even an undocumented one, is an element under its own name, unless its `Xml` specifies otherwise.
-2. The items of an array are sibling elements, enclosed in an element only if `wrapped`.
-3. Null is an element with `xsi:nil`; null attributes and texts are omitted.
+1. A member is an element under its own name, unless its `Xml` specifies otherwise.
+2. The items of an array are sibling elements. An element encloses the items only if `wrapped` is True.
+3. Null is an element with `xsi:nil`. Null attributes and texts are omitted.
 4. A namespace is declared at the outermost element that uses it.
-5. Values that XML cannot represent (a name with a space, a control character) are refused. Text is escaped.
+5. Values that XML cannot represent are refused, such as a name with a space, or a control character. Text is escaped.
 
 Rules for responses:
 
-1. The value is the content of the root: an object with the local names of its elements and attributes as keys.
-   Namespaces are omitted.
-2. An element without attributes and elements is its text; with `xsi:nil` it is null. In any other element, the member
+1. The value is the content of the root, an object. The keys are names of elements and attributes without namespaces.
+2. An element without attributes and elements is its text, or null with `xsi:nil`. In any other element, the member
    `#text` has the text.
 3. Siblings with the same name are a list. A single element is a list only if the API document declares a list
-(`lists`). 4. An attribute with the name of a sibling element is `@name`. 5. Document type declarations (and thus custom
-entities) and excessive nesting are refused.
+   (`lists`).
+4. An attribute with the name of a sibling element gets the key `@name`.
+5. Document type declarations, which could define custom entities, and excessive nesting are refused.
 """
 
 from __future__ import annotations
@@ -36,12 +36,10 @@ _IN_ATTRIBUTES: Final = {**_ESCAPES, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
 _NIL: Final = ("xsi", "http://www.w3.org/2001/XMLSchema-instance")
 _PLAIN: Final = Xml()
 
-Scope = Mapping[str, str]  # prefix → namespace; the key "" is the default namespace
+Scope = Mapping[str, str]  # prefix → namespace; the prefix "" is the default namespace
 
 
 class _Written(NamedTuple):
-    """Attributes and content of an element, from a value."""
-
     attributes: dict[str, str]
     content: str
 
@@ -49,13 +47,7 @@ class _Written(NamedTuple):
 def build_xml(value: Any, root: Xml, shapes: Mapping[str, Xml]) -> bytes:
     """Return the XML document of a value, in UTF-8 with an XML declaration.
 
-    Args:
-        value: an object, or an array of items for the root.
-        root: XML node of the value, with a name.
-        shapes: shapes by name, for `Xml.shape`.
-
-    Raises:
-        ToolError: the value cannot be written as XML.
+    A value that cannot be written as XML raises ToolError.
     """
     try:
         written = _DocumentBuilder(shapes).element(root.name, value, root, {})
@@ -118,7 +110,7 @@ def _joined(parts: list[_Written]) -> _Written:
 
 
 def _attribute(name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
-    """Return an attribute. Without a prefix, an attribute has no namespace (Namespaces in XML §6.2)."""
+    """Return an attribute, which has no namespace without a prefix (Namespaces in XML §6.2)."""
     if value is None:
         return _Written({}, "")
     tag, declared = _qualified(name, xml, scope) if xml.prefix else (_named(name), {})
@@ -127,7 +119,7 @@ def _attribute(name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
 
 
 def _qualified(name: str, xml: Xml, scope: Scope) -> tuple[str, dict[str, str]]:
-    """Return the name with its prefix, and the namespace to declare for it, if any."""
+    """Return the name with its prefix, and the namespace that must be declared."""
     tag = _named(f"{xml.prefix}:{name}" if xml.prefix else name)
     return tag, {xml.prefix: xml.namespace} if xml.namespace and scope.get(xml.prefix) != xml.namespace else {}
 
@@ -143,7 +135,7 @@ def _declaration(prefix: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a scalar as text, and an array as items separated by spaces, as in lists of XML Schema."""
+    """Return a scalar as text, and an array as items separated by spaces, like lists of XML Schema."""
     return " ".join(text_of(one) for one in value) if isinstance(value, list) else text_of(value)
 
 
@@ -167,12 +159,10 @@ _TEXT: Final = "#text"
 
 
 class XmlAnswerError(ValueError):
-    """Error for invalid XML in a response. The message is the reason, without a final period."""
+    """Error for invalid XML in a response."""
 
 
 class _Element:
-    """An open element: its attributes, members by local name, and text."""
-
     __slots__ = ("attributes", "members", "nil", "text")
 
     def __init__(self, attributes: dict[str, str]) -> None:
@@ -184,14 +174,10 @@ class _Element:
 
 
 def parse_xml(content: bytes, lists: Collection[tuple[str, str]] = ()) -> Any:
-    """Return the value of an XML document.
+    """Return the value of an XML document, in the encoding that the document declares, or in UTF-8.
 
-    Args:
-        content: the document, in the encoding that it declares, or UTF-8.
-        lists: pairs of element names: the wrapper of a list, or "", and its item.
-
-    Raises:
-        XmlAnswerError: the document is malformed, has a document type declaration, or is nested too deeply.
+    `lists` has pairs of element names, the wrapper of a list (which may be "") and the item. A malformed document, a
+    document type declaration, or excessive nesting raises XmlAnswerError.
     """
     reader = _AnswerReader(lists)
     parser = expat.ParserCreate()
@@ -218,7 +204,7 @@ def _is_declaration(attribute: str) -> bool:
 
 
 class _AnswerReader:
-    """Parser target that builds a value from XML events."""
+    """Handler of the parser's events, which builds the value."""
 
     def __init__(self, lists: Collection[tuple[str, str]]) -> None:
         self._items = {item for wrapper, item in lists if not wrapper}

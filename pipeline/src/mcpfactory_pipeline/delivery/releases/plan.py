@@ -113,7 +113,7 @@ def plan_releases(
     return found
 
 
-@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
+@dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class _Planner:
     workspace: Workspace
     repository: Repository

@@ -1,6 +1,6 @@
 """Streamable HTTP: one ASGI application for the handshake and the per-request lifecycle.
 
-`protocol.http` classifies requests; this module executes them.
+`protocol.http` classifies requests, and this module executes them.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.oauth_endpoints import OAuthProxyEndpoints
     from mcpfactory_runtime.transports.http.routes import RouteTable
 
-_BARELY_USED: Final = 3  # maximum requests of a session that counts as barely used
-_ABANDONED_AFTER: Final = 60.0  # seconds without a request after which a session counts as abandoned
-FORWARDED_GRACE: Final = 10.0  # maximum seconds for requests of other processes after a shutdown signal
+_BARELY_USED: Final = 3  # a session with at most this number of requests counts as barely used
+_ABANDONED_AFTER: Final = 60.0  # a session without a request for this number of seconds counts as abandoned
+FORWARDED_GRACE: Final = 10.0  # maximum seconds for other processes' requests after a shutdown signal
 
 
 class HttpApp:
@@ -83,18 +83,20 @@ class HttpApp:
     Args:
         server: handles the requests.
         path: the MCP endpoint; "/" if the application is mounted at the endpoint itself.
-        allowed_hosts: permitted host names of requests, without port; `*` for any. Default: this machine.
-        allowed_origins: origins of web pages that may call (`https://example.com`), in addition to origins on this
-            machine.
+        allowed_hosts: permitted host names of requests, without port. `*` permits all hosts. None permits this
+            machine, and the host of the resource in `auth`.
+        allowed_origins: origins of web pages that may call (`https://example.com`). Origins on this machine are always
+            permitted.
         session_idle: seconds after which an unused session ends.
-        max_sessions: limit of sessions. Above the limit, a session of the principal with the most sessions ends: a
-            barely used session, otherwise the least recently used.
+        max_sessions: limit of sessions. Above the limit, a session of the principal with the most sessions ends. A
+            barely used session ends first, and otherwise the least recently used session.
         max_requests: maximum concurrent requests of the per-request lifecycle, including listening streams.
-        auth: authorizes callers; None allows all callers. An `OAuthProxy` also issues tokens to clients.
-        legacy_sse: also serve HTTP+SSE, the transport of the oldest revision, at `sse` and `messages` next to `path`.
-        store: shared storage for sessions, their events, tasks and used states of several processes
-            (docs/reference/transports.md).
-        pages: path → page to serve there on GET, in addition to the protocol.
+        auth: authorizes callers; None permits all callers. An `OAuthProxy` also issues tokens to clients.
+        legacy_sse: True to also serve HTTP+SSE, the transport of the oldest revision. The paths are `sse` and
+            `messages` next to `path`.
+        store: shared storage for several processes (docs/reference/transports.md). The store contains sessions, their
+            events, tasks and used states.
+        pages: path → page to serve on GET, in addition to the protocol.
 
     Raises:
         ValueError: a route of the server has the path of MCP or of a page.
@@ -152,10 +154,7 @@ class HttpApp:
         return self._path or "/"
 
     def _create_login(self, proxy: OAuthProxy, store: SharedStore | None) -> OAuthProxyEndpoints:
-        """Return the endpoints of an OAuth proxy.
-
-        Allow the proxy's origin, so that the proxy's pages can post forms.
-        """
+        """Return the endpoints of an OAuth proxy, and allow the proxy's origin, so that its pages can post forms."""
         from mcpfactory_runtime.transports.http.oauth_endpoints import OAuthProxyEndpoints  # noqa: PLC0415 - rarely needed
 
         name = str(self._server.info.get("title") or self._server.name)
@@ -164,10 +163,7 @@ class HttpApp:
         return OAuthProxyEndpoints(proxy)
 
     def _create_routes(self) -> RouteTable | None:
-        """Return the server's custom routes.
-
-        If the server has no custom routes, return None without loading Starlette.
-        """
+        """Return the server's custom routes."""
         routes = self._server.routes
         if not routes:
             return None
@@ -208,10 +204,10 @@ class HttpApp:
 
     @asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
-        """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this application.
+        """Run the lifespan when a Starlette or FastAPI application mounts this application.
 
-        If no such application runs the lifespan, the first request enters the lifespan, and the end of the event loop
-        exits it.
+        Without the outer application's lifespan, the lifespan lasts from the first request to the end of the event
+        loop.
 
         Args:
             app: the outer application; unused.
@@ -241,7 +237,7 @@ class HttpApp:
             await self._end_session(session)
 
     def begin_shutdown(self) -> None:
-        """Refuse new requests, and end streams that belong to no request. Event loop only."""
+        """Refuse new requests, and end streams that belong to no request. Call this method in the event loop."""
         self._server.closing.set()
         self._probes.draining = True
         if self._relay is not None:
@@ -311,19 +307,16 @@ class HttpApp:
         chosen = route(
             scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
         )
-        # If the Accept header lists the type of event streams first, the client prefers an event stream.
+        # A client that lists event streams first in the Accept header prefers an event stream.
         streamed = headers.get("accept", "").startswith("text/event-stream")
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
-        """Forward a request to the process that has its session.
-
-        Return None if the request was answered, else the request's `receive`.
-        """
+        """Forward a request to the process with its session, and return None if that process answered the request."""
         session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
-        # Refuse unauthorized requests here, so that they cannot fill the store.
+        # Refuse unauthorized requests here, because forwarding them could fill the store.
         refused = await self._gate.authenticate(dict(scope), dict(headers))
         if isinstance(refused, Rejection):
             await send_rejection(send, refused)
@@ -331,7 +324,6 @@ class HttpApp:
         return await self._relay.forward(session_id, scope, receive, send)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
-        """Serve a probe, metrics, a page or metadata; otherwise, respond with 404."""
         if place in self._probed:
             await self._probes.serve(place, scope, headers, send)
             return
@@ -356,10 +348,7 @@ class HttpApp:
             await send_json(send, 200, jsonrpc.encode(document))
 
     async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request of the per-request lifecycle.
-
-        The token identifies the client; without a token, the address does.
-        """
+        """Serve a request of the per-request lifecycle. Rates apply per principal, or per address without a token."""
         if self._requests >= self._max_requests:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are already in flight")
             await send_rejection(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
@@ -379,7 +368,7 @@ class HttpApp:
             await self._exchange(chosen.call, principal, scope, receive, send)
         elif type(chosen) is SessionMessage:
             session = self._sessions[chosen.session]
-            # The session keeps its principal, but the principal's scopes may have changed.
+            # The principal is unchanged, but its scopes may have changed.
             session.principal = principal
             answer = session.post(chosen.message, AsgiRequest(scope))
             try:
@@ -404,7 +393,7 @@ class HttpApp:
 
     def _revision_of(self, session_id: str, principal: str) -> Revision | None:
         session = self._sessions.get(session_id)
-        if session is None or session.principal != principal:  # hide the sessions of other principals
+        if session is None or session.principal != principal:  # hide other principals' sessions
             return None
         session.mark_used(asyncio.get_running_loop().time())
         return session.revision
@@ -420,10 +409,10 @@ class HttpApp:
         return session
 
     async def _revive(self, session_id: str, principal: str, scope: Scope) -> None:
-        """Continue a session of an ended process if the store has it."""
+        """Continue a session of an ended process if the store contains the session."""
         if session_id in self._sessions:
             return
-        async with self._reviving:  # a lock, because several requests may revive the session at once
+        async with self._reviving:  # several requests may revive the session at once
             if session_id in self._sessions:
                 return
             assert self._shared is not None
@@ -468,8 +457,7 @@ class HttpApp:
         await session.close(0)
 
     def _lose_session(self, session: HttpSession) -> None:
-        """End a session in this process after another process has taken it over."""
-        # Remove the session now, so that its next request is forwarded.
+        # Remove the session first, so that the next request is forwarded.
         if self._sessions.pop(session.id, None) is session:
             in_background(self._ending, self._end_session(session))
 
@@ -489,7 +477,6 @@ class HttpApp:
     # -- mirrored arguments --------------------------------------------------------------------------------------
 
     def _mirrored_of(self, tool: str) -> Mirrored:
-        """Return the `x-mcp-header` annotations of a tool, cached until the tools change."""
         registry = self._server.registry
         if self._mirrored_version != registry.version:
             self._mirrored.clear()
@@ -504,7 +491,7 @@ class HttpApp:
 
 
 def _place(scope: Scope) -> tuple[str, str]:
-    """Return the path of a request below the mount point, without its trailing slash, otherwise unchanged."""
+    """Return the path of a request below the mount point, unchanged and without a trailing slash."""
     path: str = scope["path"].removeprefix(scope.get("root_path", ""))
     return path, path.rstrip("/")
 
@@ -519,15 +506,14 @@ async def _cut_off(answer: EventStreamAnswer | ErrorReply | None, message: Any, 
         await send_json(send, 200, error)
     elif (
         isinstance(answer, EventStreamAnswer) and not answer.count
-    ):  # the stream began because no message came within `KEEP_ALIVE`
+    ):  # the stream began after `KEEP_ALIVE` without a message
         await send({"type": "http.response.body", "body": sse_event(error)})
 
 
 def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:
-    """Return the session that must end if the limit is exceeded.
+    """Return the session that ends if the limit is exceeded. The principal with the most sessions loses a session.
 
-    Choose among the sessions of the principal with most sessions: abandoned sessions first, then barely used sessions,
-    then the least recently used session.
+    Abandoned sessions come first, then barely used sessions, and then the least recently used session.
     """
     held = Counter(session.owner for session in sessions)
     most = max(held.values())

@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 Page = Callable[[str, bool], tuple[str, str]]
-"""Function from (Accept header, authorized) to (content type, text); `authorized` is True for an authorized caller."""
+"""Function from (Accept header, authorized) to (content type, text)."""
 
 READING: Final = ("GET", "HEAD")
 ONLY_GET: Final = Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"})
@@ -39,20 +39,20 @@ class AsgiRequest:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the headers, with lower-case names and without Authorization."""
+        """Return the headers without Authorization, with names in lower case."""
         headers = read_headers(self._scope["headers"])
         headers.pop("authorization", None)
         return headers
 
     @property
     def address(self) -> str | None:
-        """Return the source address, or None if unknown; behind a reverse proxy, it is the proxy's address."""
+        """Return the address of the client or of a reverse proxy, or None if it is unknown."""
         client = self._scope.get("client")
         return str(client[0]) if client else None
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return header names (lower case, by ASGI) → values. Join repeated headers, so that checks apply to all values."""
+    """Return lower-case header name → value, with repeated headers joined, so that all values are checked."""
     headers: dict[str, str] = {}
     for name, value in raw:
         key, text = name.decode("latin-1"), value.decode("latin-1")
@@ -63,23 +63,23 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 def check_request_size(scope: Scope) -> Rejection | None:
     """Return a rejection if the URL or the headers of a request are too large."""
     target = len(scope.get("raw_path") or scope["path"]) + len(scope.get("query_string", b""))
-    # Four more bytes per header for ": " and the line end.
+    # Each header has four more bytes, for ": " and the line end.
     size = target + sum(len(name) + len(value) + 4 for name, value in scope["headers"])
     return check_header_size(target, size, len(scope["headers"]))
 
 
 def client_identity(principal: str, scope: Scope) -> str:
-    """Return the identity of a client: its principal or, without a token, its address."""
+    """Return the identity of a client: the principal, or the address if there is no token."""
     return principal or f"at {address_of(scope)}"
 
 
 def address_of(scope: Scope) -> str:
-    """Return the source address of a request, or "" if the connection has none."""
+    """Return the source address of a request, or "" if it is unknown."""
     return str((scope.get("client") or [""])[0])
 
 
 async def read_body(receive: Receive, limit: int) -> bytes | None:
-    """Return the body, or None if it is larger than `limit` bytes or the client disconnects before its end."""
+    """Return the body, or None if it exceeds `limit` bytes or the client disconnects."""
     message = await receive()
     body: bytes = message.get("body", b"")
     if not message.get("more_body"):
@@ -97,7 +97,7 @@ async def read_body(receive: Receive, limit: int) -> bytes | None:
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Wait until the client disconnects; ignore its messages."""
+    """Wait until the client disconnects, and ignore other messages."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -115,7 +115,7 @@ def is_event_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 async def send_page(send: Send, page: Page, scope: Scope, headers: dict[str, str], *, admitted: bool) -> None:
-    """Send a page with a policy that blocks scripts and framing; disable caching."""
+    """Send a page that forbids scripts, framing and caching."""
     if scope["method"] not in READING:
         await send_rejection(send, ONLY_GET)
         return
@@ -152,7 +152,7 @@ async def send_post_response(
     *,
     streamed: bool = False,
 ) -> None:
-    """Send the response to a POST: plain JSON for a single message, otherwise an event stream.
+    """Send the response to a POST request: a single message as JSON, and several messages as an event stream.
 
     With `streamed`, a single message is also sent as an event stream.
     """
@@ -188,17 +188,10 @@ async def send_events(
 ) -> None:
     """Send a stream's events until the stream ends or the client disconnects. A disconnect does not end the stream.
 
-    Args:
-        stream: the source.
-        receive: reports the disconnect of the client.
-        send: sends the response.
-        after: number of the message to begin after; None begins with the next one.
-        headers: response headers in addition to those of an event stream.
-        resumed: True if the client resumes the stream.
-        earlier: events that the stream has already dropped.
-        first: data to send before the events.
+    The client has the messages up to the number `after`, or up to the newest message if `after` is None. `resumed` is
+    True if the client resumes the stream. `earlier` are events that the stream has dropped.
     """
-    # Take the position before the head is sent, so that no later message is missed.
+    # Read the position before the head is sent. Otherwise, the client could miss a message.
     position = stream.count if after is None else after
 
     async def follow() -> None:
@@ -223,11 +216,8 @@ async def send_events(
 class LifespanTask:
     """Task that enters context managers before the first request and exits them at the end.
 
-    The task that enters a context manager must also exit it, and request tasks end too soon. If no shutdown
-    message arrives, the end of the event loop cancels the task, which then exits the context managers in order.
-
-    Args:
-        enter: function that enters the context managers into the stack.
+    The task that enters a context manager must also exit it, and a request's task ends too soon. Without a shutdown
+    message, the event loop cancels the task at the end, and the task exits the context managers in order.
     """
 
     __slots__ = ("_enter", "_over", "_started", "_task")
@@ -245,7 +235,7 @@ class LifespanTask:
         return task is not None and not task.done() and self._started is not None and self._started.done()
 
     async def start(self) -> None:
-        """Enter the context managers once; concurrent callers wait. After an error, the next call tries again."""
+        """Enter the context managers once. Concurrent callers wait. After an error, the next call tries again."""
         if self._task is None or self._task.done() or self._started is None:
             self._over.clear()
             self._started = asyncio.get_running_loop().create_future()
@@ -264,7 +254,7 @@ class LifespanTask:
             async with AsyncExitStack() as stack:
                 await self._enter(stack)
                 started.set_result(None)
-                # At its end, the event loop cancels this task. Exit the context managers nevertheless.
+                # The event loop cancels this task at the end. The context managers must still be exited.
                 with suppress(asyncio.CancelledError):
                     await self._over.wait()
         except BaseException as error:
@@ -275,11 +265,11 @@ class LifespanTask:
 
 _EXPOSED: Final = b"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, Location"
 _METHODS: Final = ("GET", "POST", "DELETE")
-_MAX_AGE: Final = b"7200"  # seconds that browsers cache the answer to a preflight request; no browser permits more
+_MAX_AGE: Final = b"7200"  # seconds that browsers cache the answer to a preflight request, the most that they permit
 
 
 def allowed_origin(headers: Mapping[str, str], origins: Collection[str]) -> str:
-    """Return the origin of the calling page if it is one of the allowed `origins`, else ""."""
+    """Return the origin of the calling page if it is in `origins`, or else ""."""
     origin = headers.get("origin", "")
     return origin if origin in origins or ("*" in origins and origin) else ""
 
@@ -292,7 +282,7 @@ def is_preflight(method: str, headers: Mapping[str, str]) -> bool:
 async def send_preflight(
     send: Send, origin: str, headers: Mapping[str, str], methods: Sequence[str] | None = None
 ) -> None:
-    """Allow the methods (default: those of MCP) and any requested headers, because the origin is allowed."""
+    """Allow any requested headers, and the methods in `methods`, or by default the methods of MCP."""
     asked = headers.get("access-control-request-headers", "").encode("latin-1", "replace")
     head = [
         *_granted(origin),
@@ -305,7 +295,7 @@ async def send_preflight(
 
 
 def with_cors_headers(send: Send, origin: str) -> Send:
-    """Wrap `send` to let pages of this origin read the response and the headers that MCP needs."""
+    """Wrap `send` so that pages of this origin can read the response and the headers of MCP."""
 
     async def sent(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":

@@ -1,9 +1,8 @@
-"""Authentication of HTTP requests, and delays for clients after failed attempts.
+"""Authentication of HTTP requests, and limits for clients with failed attempts.
 
-Checking a token costs a signature verification or a request to its issuer. A client without a valid token can send any
-number of attempts. Therefore each attempt counts against the client's address until the token is found valid. Tokens
-that were valid before are exempt. Therefore clients that share an address (a proxy, an office) with an attacker keep
-working.
+A check of a token costs a signature verification or a request to the issuer. Each attempt counts against the client's
+address until the token is found valid. Tokens that were valid before are exempt from the limit. Clients that share an
+address with an attacker, for example in an office, can therefore continue.
 """
 
 from __future__ import annotations
@@ -51,22 +50,14 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
 
 
-_TOKENS: Final = 10_000  # maximum number of remembered valid tokens; only hashes are stored
+_TOKENS: Final = 10_000  # maximum number of remembered valid tokens, of which only hashes are stored
 
 
 class FailureLimit:
-    """Limit of failed attempts, with one token bucket per address.
+    """Limit of failed attempts, with one token bucket per address, for use in the event loop.
 
-    Access tokens are stored only as hashes (`hash_token`).
-
-    Event loop only.
-
-    Args:
-        rate: rate like `600/m`, as in `Server(rates=)`; None or `off` for no limit.
-        clock: returns seconds.
-
-    Raises:
-        ValueError: the rate is invalid.
+    Access tokens are stored only as hashes (`hash_token`). `rate` is a rate like `600/m`, as in `Server(rates=)`. None
+    or `off` means no limit, and an invalid rate raises ValueError.
     """
 
     def __init__(self, rate: str | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -75,7 +66,7 @@ class FailureLimit:
         self._good: dict[bytes, None] = {}
 
     def attempt(self, address: str, token: bytes) -> float:
-        """Count an attempt. Return the seconds until the next allowed attempt; 0 if the token may be checked now."""
+        """Count an attempt, and return the seconds to wait before the token may be checked."""
         if self._addresses is None or token in self._good:
             return 0.0
         bucket = self._addresses.of(address)
@@ -90,11 +81,11 @@ class FailureLimit:
             self._good[token] = None
 
     def record_failure(self, token: bytes) -> None:
-        """Keep the failed attempt in the count; the limit applies to the token again."""
+        """Keep the failed attempt in the count, and end the token's exemption from the limit."""
         self._good.pop(token, None)
 
     def cancel_attempt(self, address: str) -> None:
-        """Do not count the attempt, because the token could not be checked."""
+        """Remove the attempt from the count, because the token could not be checked."""
         if self._addresses is not None:
             self._addresses.of(address).give_back()
 
@@ -106,12 +97,12 @@ def hash_token(token: str) -> bytes:
 
 log = logging.getLogger(__name__)
 
-# Names of tools/call in all revisions, because scopes are checked before the revision is known.
+# Names of tools/call in all revisions. Scopes are checked before the revision is known.
 _CALLS: Final = wire_names(CALL_TOOL)
 
 
 class AnonymousAccessGate:
-    """Gate that admits all callers. The gate refuses tools that require scopes, because it cannot check scopes."""
+    """Gate that admits all callers, but refuses tools that require scopes, because it cannot check scopes."""
 
     hosts: frozenset[str] = frozenset()
 
@@ -119,19 +110,19 @@ class AnonymousAccessGate:
         self._server = server
 
     def supported_scopes(self) -> Sequence[str]:
-        """Return (), because no issuer grants scopes."""
+        """Return no scopes, because there is no issuer."""
         return ()
 
     def document(self, path: str) -> dict[str, Any] | None:
-        """Return None: the gate has no metadata to serve."""
+        """Return None, because there is no metadata."""
         return None
 
     def issuer_redirect_url(self, path: str) -> str | None:
-        """Return None, because the gate has no issuer."""
+        """Return None, because there is no issuer."""
         return None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> str | Rejection:
-        """Return the anonymous principal, ""."""
+        """Return "", the anonymous principal."""
         return ""
 
     def authorize(self, principal: str, body: Any) -> Rejection | None:
@@ -144,13 +135,7 @@ class AnonymousAccessGate:
 
 
 class AccessGate:
-    """Gate that checks the tokens of requests. Only the event loop may use a gate.
-
-    Args:
-        auth: accepted issuers and rules for tokens.
-        server: server whose tools are called.
-        endpoint: path of the MCP endpoint.
-    """
+    """Gate that checks the tokens of requests, for use in the event loop."""
 
     def __init__(self, auth: Authorization, server: ServerInterface, endpoint: str) -> None:
         self._auth = auth
@@ -165,7 +150,7 @@ class AccessGate:
         self.hosts = frozenset({urlsplit(auth.resource).hostname or ""})
 
     def document(self, path: str) -> dict[str, Any] | None:
-        """Return the protected-resource metadata if `path` is one of its paths, else None."""
+        """Return the protected-resource metadata, or None if `path` is another path."""
         if path.rstrip("/") not in self._paths:
             return None
         auth = self._auth
@@ -179,15 +164,14 @@ class AccessGate:
         return merge_scopes(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
 
     def issuer_redirect_url(self, path: str) -> str | None:
-        """Return the issuer's metadata URL if `path` is a path of authorization server metadata.
+        """Return the URL of the issuer's metadata if `path` is a path of such metadata.
 
-        Clients of the first revision with authorization do not support resource metadata. Such clients request the
-        issuer's metadata from the MCP server's origin.
+        In the first revision with authorization, clients request the issuer's metadata from the MCP server's origin.
         """
         return issuer_metadata_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
-        """Return the sender of a request. Remove the token from ASGI scope and headers, to hide it from later code."""
+        """Return the sender of a request. Remove the token from scope and headers to hide the token from later code."""
         token = read_token(headers.pop("authorization", None), self._required)
         scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
         if isinstance(token, BearerChallenge):
@@ -211,7 +195,7 @@ class AccessGate:
         return principal
 
     def authorize(self, principal: Principal | str, body: Any) -> Rejection | None:
-        """Return a rejection if the principal lacks scopes for the request, or for any request of a batch."""
+        """Return a rejection if the principal lacks scopes for the request, or for one request of a batch."""
         needed = merge_scopes(self._required, *(scopes for _, scopes in called_tools(self._server, body)))
         held = principal.scopes if isinstance(principal, Principal) else frozenset()
         lacking = missing_scopes(needed, held)
@@ -258,7 +242,7 @@ class AccessGate:
         cache, clock = self._keys[issuer], self._auth.clock
         found = cache.find(key_id, algorithm, clock())
         if found.fetch:
-            # While one request fetches the keys, other requests wait. Afterwards, the keys are in the cache.
+            # While one request fetches the keys, other requests wait, and then find the keys in the cache.
             async with self._locks[issuer]:
                 found = cache.find(key_id, algorithm, clock())
                 if found.fetch:
@@ -282,11 +266,7 @@ class AccessGate:
 
 
 def create_gate(auth: Authorization | None, server: ServerInterface, endpoint: str) -> AccessGate | AnonymousAccessGate:
-    """Return the gate of an HTTP application.
-
-    Raises:
-        RuntimeError: a library is missing.
-    """
+    """Return the gate of an HTTP application."""
     if auth is None:
         return AnonymousAccessGate(server)
     needed = () if auth.verify is not None else ("jwt", "cryptography")
@@ -301,7 +281,7 @@ def create_gate(auth: Authorization | None, server: ServerInterface, endpoint: s
 
 
 def called_tools(server: ServerInterface, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield name and scopes of each known tool that a body calls (directly, in a batch, or through another tool)."""
+    """Yield the name and the scopes of each known tool that a body calls, even through another tool."""
     for message in body if isinstance(body, list) else (body,):
         method = message.get("method") if isinstance(message, Mapping) else None
         if isinstance(method, str) and method in _CALLS:

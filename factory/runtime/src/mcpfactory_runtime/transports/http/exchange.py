@@ -1,8 +1,9 @@
 """Responses of the per-request lifecycle over HTTP: plain JSON, or a stream for notifications and slow handlers.
 
-An error, which may be raised late, determines the status (404, 400). Therefore nothing is sent before the first
-notification, the result, or `KEEP_ALIVE` seconds. A later error is sent on the stream, with status 200. A disconnect
-cancels the handler (basic/patterns/cancellation). Therefore SSE comments keep idle connections open at proxies.
+An error determines the status (404, 400), and a handler may raise the error late. The response therefore begins only
+with the first notification, with the result, or after `KEEP_ALIVE` seconds. A later error is sent on the stream, with
+status 200. A disconnect cancels the handler (basic/patterns/cancellation). The server sends SSE comments, so that
+proxies do not close idle connections.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server shut down before the request ended. hint: send it again")
-_WATCH_AFTER: Final = 0.02  # seconds after which a task begins to watch for a disconnect; most calls end earlier
+_WATCH_AFTER: Final = 0.02  # seconds after which a task watches for a disconnect; most calls end earlier
 
 
 class Exchange:
-    """The channel of one request, and the response to it."""
+    """The channel of one request, and the response to the request."""
 
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: this lifecycle has no resources/subscribe
     private = False
@@ -73,7 +74,7 @@ class Exchange:
             if not self._gone and (self._answering or not self._server.closing.is_set()):
                 raise
             task.uncancel()
-            if not self._gone:  # the request took longer than the drain time of the server
+            if not self._gone:  # the request exceeded the drain time of the server
                 await self._respond(CUT_OFF)
         finally:
             self._timer.cancel()
@@ -95,12 +96,12 @@ class Exchange:
             assert self._task is not None
             if self._task.cancelling():
                 raise
-            # Nobody canceled the call, so the handler canceled itself.
+            # No one canceled the call, so the handler canceled itself.
             return McpError(INTERNAL_ERROR, "The handler was cancelled")
 
     async def _respond(self, outcome: Json | bytes | McpError) -> None:
         assert self._timer is not None
-        self._timer.cancel()  # after the timer is canceled, no stream can begin
+        self._timer.cancel()  # no stream can begin afterwards
         self._answering = True
         status = 200
         try:
@@ -109,7 +110,7 @@ class Exchange:
                 data = jsonrpc.encode(jsonrpc.error_message(self._call.id, outcome))
             else:
                 data = jsonrpc.encode_result_message(self._call.id, outcome)
-        except Exception:  # usually a ValueError; other errors are possible if the value changes during encoding
+        except Exception:  # usually a ValueError, but the value may change during the encoding
             log.exception("the result of %s has no JSON form", self._call.method)
             error = McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form")
             data = jsonrpc.encode(jsonrpc.error_message(self._call.id, error))
@@ -123,26 +124,19 @@ class Exchange:
     # -- the channel ---------------------------------------------------------------------------------------------
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification; the first notification turns the response into an event stream."""
+        """Send a notification, which turns the response into an event stream."""
         message = jsonrpc.notification_message(self._call.peer.revision.wire(method), params)
         self._begin_stream().push(jsonrpc.encode(message), droppable=method in DROPPABLE)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Refuse the request: in this lifecycle, a server cannot send requests (basic/patterns/mrtr).
-
-        Raises:
-            McpError: always.
-        """
+        """Refuse the request with McpError, because the server cannot send requests (basic/patterns/mrtr)."""
         raise McpError(INVALID_REQUEST, f"{method} cannot be sent to the client in this revision")
 
     def close_stream(self, retry: int | None) -> None:
-        """Do nothing: streams of this lifecycle cannot be resumed."""
+        """Do nothing, because a stream of this lifecycle cannot be resumed."""
 
     def _begin_stream(self) -> EventStreamAnswer:
-        """Turn the response into an event stream, unless the response already is an event stream.
-
-        Comments keep the stream alive.
-        """
+        """Turn the response into an event stream, to send a notification or a comment."""
         if self._stream is None:
             self._stream = EventStreamAnswer(None, primed=False)
             self._stream.overrun = self._abort
@@ -167,7 +161,6 @@ class Exchange:
         self._abort()
 
     def _abort(self) -> None:
-        """Cancel the request, because the client disconnected or does not read."""
         assert self._task is not None
         self._gone = True
         self._task.cancel()

@@ -1,7 +1,6 @@
 """Health endpoints `/health` and `/ready` for orchestrators and load balancers, and `/metrics`.
 
-The probes answer unauthorized callers without details about the server. `/metrics` requires a caller who is
-authorized to call the server.
+Unauthorized callers get no details from the probes, and no metrics.
 """
 
 from __future__ import annotations
@@ -29,15 +28,9 @@ _HEAD: Final[Headers] = [(b"cache-control", b"no-store")]
 
 
 class HealthEndpoints:
-    """The two probes of one HTTP application. Neither probe waits for the server's lifespan.
+    """The probes and metrics of one HTTP application. The probes do not wait for the server's lifespan.
 
-    Attributes:
-        draining: True while the application is shutting down.
-
-    Args:
-        server: provides the author's readiness checks.
-        life: lifespan of the application.
-        gate: authorizes callers; only authorized callers receive the names of checks.
+    Only callers that `gate` authorizes receive the names of checks.
     """
 
     def __init__(self, server: ServerInterface, life: LifespanTask, gate: AccessGate | AnonymousAccessGate) -> None:
@@ -48,7 +41,7 @@ class HealthEndpoints:
         self._beginning: asyncio.Task[None] | None = None
 
     async def serve(self, place: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
-        """Answer a probe: 200, or 503 if the server should get no requests now."""
+        """Answer a probe with 200, or with 503 if the server should get no requests now."""
         if scope["method"] not in READING:
             await send_rejection(send, ONLY_GET)
             return
@@ -59,7 +52,7 @@ class HealthEndpoints:
     async def serve_metrics(
         self, metrics: MetricsInterface, sessions: int, scope: Scope, headers: dict[str, str], send: Send
     ) -> None:
-        """Send the metrics to authorized callers; `sessions` is the number of sessions."""
+        """Send the metrics to authorized callers."""
         refused = await _refused(self._gate, scope, headers) if scope["method"] in READING else ONLY_GET
         if refused is not None:
             await send_rejection(send, refused)
@@ -73,7 +66,7 @@ class HealthEndpoints:
         if self.draining or (self._life.started and self._server.closing.is_set()):
             return {"status": "draining"}
         if not self._life.started:
-            # If the application is mounted without a lifespan, only a probe starts the server.
+            # If the application is mounted without a lifespan, the probe must start the server.
             if self._beginning is None or self._beginning.done():
                 self._beginning = asyncio.create_task(self._enter())
             return {"status": "starting"}

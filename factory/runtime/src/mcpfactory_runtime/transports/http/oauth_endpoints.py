@@ -1,4 +1,4 @@
-"""HTTP endpoints of an OAuth proxy: read requests of bounded size, and send the responses of the proxy."""
+"""HTTP endpoints of an OAuth proxy, with a limit on the size of requests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ _MOST_FIELDS: Final = 50
 
 
 class OAuthProxyEndpoints:
-    """Endpoints that an OAuth proxy serves next to the MCP endpoint.
-
-    Attributes:
-        paths: paths of the endpoints, without trailing slash.
-    """
+    """Endpoints that an OAuth proxy serves next to the MCP endpoint."""
 
     def __init__(self, proxy: OAuthProxy) -> None:
         self._proxy = proxy
@@ -55,7 +51,7 @@ class OAuthProxyEndpoints:
 
 
 def _fields(text: bytes) -> dict[str, str] | None:
-    """Return the non-empty parameters of a query or form, or None if a parameter is repeated (RFC 6749 §3.1)."""
+    """Return the non-empty parameters of a query or form, or None for repeated parameters (RFC 6749 §3.1)."""
     try:
         pairs = parse_qsl(text.decode("latin-1"), max_num_fields=_MOST_FIELDS)
     except ValueError:
@@ -72,7 +68,7 @@ def _json(data: bytes) -> Any:
 
 
 def _cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the cookies of a request. For equal names, keep the first, which has the longest path (RFC 6265 §5.4)."""
+    """Return the cookies of a request, the first of several cookies with equal names (RFC 6265 §5.4)."""
     found: dict[str, str] = {}
     for header, value in headers:
         if header == b"cookie":

@@ -1,8 +1,8 @@
 """Relay of requests between processes that share a store.
 
-Messages are sent through the processes' mailboxes in the store, so processes do not need each other's addresses. A
-process acknowledges a request before executing it. If the process dies before the acknowledgment, the sender serves
-the request itself, so no request is executed twice.
+Messages go through the processes' mailboxes in the store, so the processes need no addresses. A process acknowledges a
+request before executing the request. If the process dies before the acknowledgment, the sender serves the request, so
+that no request is executed twice.
 """
 
 from __future__ import annotations
@@ -40,15 +40,13 @@ log = logging.getLogger(__name__)
 
 _KEPT: Final = 60.0  # seconds that a mailbox is kept after its last message
 _ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds until a live process acknowledges a request
-MAX_POLL_SECONDS: Final = 5.0  # maximum seconds that one read of a mailbox waits for a message
+MAX_POLL_SECONDS: Final = 5.0  # maximum seconds that one read of a mailbox waits
 _RETRY_DELAY: Final = 0.25  # seconds between two attempts to use the store after an error
 _MAX_UNREAD: Final = 1 << 20  # maximum bytes of a response that the reader has not acknowledged
-_ACK: Final = 1 << 18  # number of received bytes before the reader sends an acknowledgement
+_ACK: Final = 1 << 18  # received bytes after which the reader sends an acknowledgment
 
 
 class _Incoming:
-    """A request that another process forwarded to this process."""
-
     def __init__(self, peer: str) -> None:
         self.peer = peer
         self.gone = asyncio.Event()
@@ -56,29 +54,23 @@ class _Incoming:
         self.read = asyncio.Event()
 
     def lose(self) -> None:
-        """Handle the end of the process that sent the request."""
         self.gone.set()
         self.read.set()
 
 
 class _Outgoing:
-    """A request that another process serves; `None` in `frames` means that this other process died or failed."""
+    """A request that another process serves. `None` in `frames` means that the process died or failed."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
         self.frames: asyncio.Queue[tuple[Json, bytes] | None] = asyncio.Queue()
 
     def lose(self) -> None:
-        """Handle the death or failure of the serving process."""
         self.frames.put_nowait(None)
 
 
 class ProcessRelay:
-    """Forwards requests to other processes that share the store, and serves their requests. Event loop only.
-
-    Args:
-        sessions: sessions and live processes in the store.
-    """
+    """Forwards requests to other processes that share the store, and serves their requests, in the event loop."""
 
     def __init__(self, sessions: SharedSessions) -> None:
         self._processes = sessions.processes
@@ -107,11 +99,11 @@ class ProcessRelay:
         server.hub.add(self)
 
     def begin_shutdown(self) -> None:
-        """Stop acknowledging requests. After this process has ended, the senders serve the unacknowledged requests."""
+        """Stop acknowledging requests. The senders serve unacknowledged requests after the end of this process."""
         self._ending = True
 
     async def aclose(self, seconds: float) -> None:
-        """Wait at most `seconds` for requests of other processes, then close."""
+        """Wait at most `seconds` for requests of other processes, and then close."""
         if self._server is not None:
             self._server.hub.discard(self)
         if self._tasks:
@@ -128,7 +120,7 @@ class ProcessRelay:
     async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
         """Forward a request to the process that has the session. Return None if that process answered the request.
 
-        Otherwise, return a `receive` to serve the request in this process, because the body may have been read already.
+        Otherwise, return a `receive` that yields the body again, so that this process can serve the request.
         """
         try:
             owner = await self._owner(session_id)
@@ -151,20 +143,17 @@ class ProcessRelay:
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
-        """Return another live process that owns a session, or None if no other process owns the session."""
+        """Return the other live process that owns a session, if any."""
         journal = SessionJournal(self._sessions, session_id)
         owner = await journal.claim()
-        if owner is None:  # HTTP+SSE sessions have no journal; their IDs begin with the label of the process
+        if owner is None:  # an HTTP+SSE session has no journal, but its ID begins with the label of the process
             label, dot, _ = session_id.partition(".")
             known = dot and label != self._processes.id and not await journal.exists()
             owner = label if known and await self._processes.alive(label) else None
         return owner
 
     async def _forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
-        """Forward a request to `owner`.
-
-        Return False if the owner died before it acknowledged the request, else True.
-        """
+        """Forward a request, or return False if `owner` died before it acknowledged the request."""
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
         leaving = asyncio.ensure_future(wait_for_disconnect(receive))
@@ -184,7 +173,7 @@ class ProcessRelay:
     async def _answer(self, exchange: _Outgoing, name: str, head: Json, body: bytes, send: Send) -> bool:
         try:
             await self._send_message(exchange.peer, "request", name, {"from": self._processes.id, **head}, body)
-        except StoreError as error:  # the other process may still have received the request
+        except StoreError as error:  # the other process may have received the request nevertheless
             log.error("a request could not be sent to another process: %s", error)
             await send_rejection(send, _unavailable("cannot be reached now"))
             return True
@@ -196,7 +185,7 @@ class ProcessRelay:
             return True
         if taken is None:
             return False
-        # Send the start of an event stream at once, but the start of any other response only with its body.
+        # The start of an event stream is sent at once. The start of any other response is sent with its body.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:
@@ -218,12 +207,12 @@ class ProcessRelay:
             if read >= _ACK:
                 await self._send_with_retries(exchange.peer, "read", name, {"bytes": read})
                 read = 0
-        if not started:  # after the start of a response was sent, no error can be sent
+        if not started:  # an error can be sent only before the start of the response
             await send_rejection(send, _unavailable("has ended, or failed"))
         return True
 
     def publish(self, method: str, params: Json) -> None:
-        """Forward a change to the other processes, because their clients may have subscribed to such changes."""
+        """Notify the other processes of a change, because their clients may have subscribed to it."""
         if not self._relaying:
             in_background(self._tasks, self._publish(method, params))
 
@@ -241,11 +230,11 @@ class ProcessRelay:
         await self._store.send(process, head + b"\n" + data, seconds=_KEPT)
 
     async def _send_with_retries(self, process: str, kind: str, name: str, more: Json | None = None) -> None:
-        """Send a message, with retries after errors of the store, because the other process waits for the message."""
+        """Send a message for which the other process waits."""
         while True:
             with suppress(StoreError):
                 return await self._send_message(process, kind, name, more)
-            if self._ending:  # do not retry, because the other process notices that this process has ended
+            if self._ending:  # the other process notices the end of this process
                 return None
             await asyncio.sleep(_RETRY_DELAY)
 
@@ -261,7 +250,7 @@ class ProcessRelay:
                 await asyncio.sleep(_RETRY_DELAY)
 
     def _receive(self, message: bytes) -> None:
-        """Handle a message; log and skip an invalid message, such as one of another version."""
+        """Handle a message, or log an invalid message, for example from another version."""
         head, _, data = message.partition(b"\n")
         try:
             self._dispatch(jsonrpc.decode(head), data)
@@ -272,7 +261,7 @@ class ProcessRelay:
         kind, name = head["kind"], head["exchange"]
         if kind == "change":
             assert self._server is not None
-            self._relaying = True  # prevents `publish` from sending the change back to its origin
+            self._relaying = True  # `publish` must not send the change back
             try:
                 self._server.hub.publish(head["method"], head["params"])
             finally:
@@ -315,7 +304,7 @@ class ProcessRelay:
                 await exchange.read.wait()
 
         try:
-            await self._send_message(exchange.peer, "taken", name)  # acknowledge the request before it is executed
+            await self._send_message(exchange.peer, "taken", name)  # acknowledge the request before its execution
             assert self._app is not None
             await self._app(scope, _received(body, gone), send)
         except Exception as error:
@@ -328,7 +317,6 @@ class ProcessRelay:
             del self._incoming[name]
 
     async def _watch(self) -> None:
-        """Detect processes that died during an exchange."""
         while True:
             await asyncio.sleep(self._processes.lease / 4)
             exchanges: list[_Incoming | _Outgoing] = [*self._incoming.values(), *self._outgoing.values()]
@@ -336,7 +324,7 @@ class ProcessRelay:
                 try:
                     dead = not await self._processes.alive(peer)
                 except StoreError:
-                    continue  # the state of the other process is unknown, so try again in the next round
+                    continue  # the state of the other process is unknown until the next round
                 for exchange in exchanges:
                     if dead and exchange.peer == peer:
                         exchange.lose()
@@ -354,7 +342,6 @@ def _head(scope: Scope) -> Json:
 
 
 def _received(body: bytes, then: Receive) -> Receive:
-    """Return a receiver that first yields a body that was already read, then the other messages."""
     given = False
 
     async def receive() -> Any:
@@ -373,12 +360,7 @@ def _unavailable(why: str) -> Rejection:
 
 
 class MultiProcessSessions:
-    """Sessions and relay of one process in a shared store.
-
-    Attributes:
-        sessions: stores sessions and their events.
-        relay: forwards requests for sessions of other processes.
-    """
+    """Sessions and relay of one process in a shared store."""
 
     def __init__(self, store: SharedStore) -> None:
         self._store = store
@@ -388,11 +370,7 @@ class MultiProcessSessions:
 
     @asynccontextmanager
     async def join_shared_store(self, server: ServerInterface) -> AsyncIterator[None]:
-        """Open the store, register this process, and make the server keep its tasks and used states in the store.
-
-        Raises:
-            StoreError: the store cannot be used.
-        """
+        """Open the store and register this process. The server then keeps its tasks and used states in the store."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._store.aclose)
             await self._store.open()

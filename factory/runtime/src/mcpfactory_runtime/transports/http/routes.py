@@ -1,7 +1,4 @@
-"""Custom routes of a server, served by Starlette after authorization.
-
-Responses do not contain the cause of a failure.
-"""
+"""Custom routes of a server, served by Starlette after authorization."""
 
 from __future__ import annotations
 
@@ -31,13 +28,7 @@ _INTERNAL_ERROR: Final = "Internal error. hint: see the log of the server\n"
 
 
 class RouteTable:
-    """The routes of one HTTP application.
-
-    Args:
-        routes: custom routes, in the order in which they are tried.
-        gate: authorizes callers.
-        limit: maximum size of a body in bytes.
-    """
+    """The routes of one HTTP application, in order of precedence."""
 
     def __init__(self, routes: Iterable[HttpRoute], gate: AccessGate | AnonymousAccessGate, limit: int) -> None:
         self._gate = gate
@@ -47,7 +38,7 @@ class RouteTable:
         ]
 
     def methods(self, scope: Scope) -> list[str]:
-        """Return the methods that the path of a request supports; empty if no route has the path."""
+        """Return the methods that the path of a request supports."""
         found = {
             method
             for route, _ in self._routes
@@ -57,7 +48,7 @@ class RouteTable:
         return sorted(found)
 
     async def serve(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> bool:
-        """Serve a request. Return False, without a response, if no route matches its path."""
+        """Serve a request, or return False if no route matches the path."""
         for route, public in self._routes:
             match, child = route.matches(scope)
             if match is Match.FULL:
@@ -72,7 +63,6 @@ class RouteTable:
         return bool(methods)
 
     async def _admit(self, scope: Scope, headers: dict[str, str], send: Send, *, public: bool) -> bool:
-        """Return True if the request is admitted; set its sender (`request.user`) and scopes (`request.auth`)."""
         principal: Any = ""
         if not public:
             principal = await self._gate.authenticate(scope, headers)
@@ -86,7 +76,7 @@ class RouteTable:
 
 
 def _endpoint(handler: Callable[..., Any]) -> Callable[[Request], Any]:
-    """Wrap a handler for Starlette: coroutines run on the event loop, other functions in a worker thread."""
+    """Wrap a handler for Starlette, so that functions other than coroutines run in a worker thread."""
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -103,7 +93,7 @@ def _endpoint(handler: Callable[..., Any]) -> Callable[[Request], Any]:
 
 
 def _response(result: Any) -> Response:
-    """Return the response for a result: text, bytes, 204 for None, and JSON for other values."""
+    """Return the response for a result. None gives the status 204, and values other than text or bytes give JSON."""
     if isinstance(result, Response):
         return result
     if result is None:

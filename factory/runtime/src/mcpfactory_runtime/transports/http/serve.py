@@ -1,7 +1,7 @@
 """Serving of an `HttpApp` on its own port by uvicorn, in this process or in several workers.
 
-With several workers, the parent process listens, forks workers and replaces dead ones, but serves no requests. The
-parent forwards SIGTERM and SIGINT, and ends after all workers. Workers end when the parent ends, even after SIGKILL.
+With several workers, the parent process listens, forks workers and replaces dead workers, but serves no requests. The
+parent forwards SIGTERM and SIGINT, and ends after all workers. Workers also end if the parent is killed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 DRAIN: Final = 10  # maximum seconds for requests in flight after a shutdown signal
 _BACKLOG: Final = 2048  # maximum number of connections that wait to be accepted
-# Seconds for the arrival of a request; a large request gets more time, according to `_READ_RATE`.
+# Seconds for the arrival of a request. A large request gets more time, according to `_READ_RATE`.
 _READ_TIME: Final = 30.0
 _READ_RATE: Final = 16_384  # minimum speed of a large request in bytes per second
 _SHUTDOWN_READ_TIME: Final = 2.0  # maximum seconds for the rest of a request after a shutdown signal
@@ -46,17 +46,16 @@ _SHUTDOWN_READ_TIME: Final = 2.0  # maximum seconds for the rest of a request af
 class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - httptools if installed, else h11
     """Connection that bounds the time and size of requests, and accepts one request at a time.
 
-    A request that is incomplete after `_READ_TIME` seconds, plus the time that its size needs at `_READ_RATE`, ends the
-    connection. Data that arrives after a request and before its response is discarded, and the connection is closed
-    after the response. This class bounds the size of incomplete heads and trailers, because httptools has no limit;
-    `HttpApp` checks complete requests instead.
+    An incomplete request ends the connection after `_READ_TIME` seconds, plus the time that its size needs at
+    `_READ_RATE`. Data between a request and its response is discarded, and ends the connection after the response. This
+    class bounds the size of incomplete heads and trailers, because httptools has no limit.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._surplus = False
         self._received = 0
-        # Number of bytes since httptools last reported a complete head, body data, or the end of a request.
+        # Bytes since httptools last reported a complete head, body data, or the end of a request.
         self._incomplete = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -84,10 +83,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
             self._begin_reading()
 
     def on_message_begin(self) -> None:
-        """Discard a second request in the same data.
-
-        Only httptools calls this callback and the following callbacks.
-        """
+        """Discard a second request in the same data. Only httptools calls this callback and the following callbacks."""
         if self._answering():
             self._refuse_more()
         if not self._surplus:
@@ -131,16 +127,16 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
     def _measure_incomplete(self) -> tuple[int, int]:
-        """Return two numbers of bytes: of the URL, and of all input that the parser has not reported as complete."""
+        """Return the number of bytes of the URL, and the number of bytes of all incomplete input."""
         conn = getattr(self, "conn", None)
         if conn is None:
             return len(getattr(self, "url", b"")), self._incomplete
-        held = conn.trailing_data[0]  # bytes that h11 has not read yet
+        held = conn.trailing_data[0]  # bytes that h11 has not parsed yet
         in_body = self.cycle is not None and not self.cycle.response_complete
         return 0 if in_body else len(held.partition(b"\n")[0]), len(held)
 
     def _refuse_head(self) -> bool:
-        """Refuse an incomplete request if its URL or headers are too large. Return True after a refusal."""
+        """Refuse an incomplete request with a too large URL or headers, and then return True."""
         refused = None if self._surplus else check_header_size(*self._measure_incomplete())
         if refused is None:
             return False
@@ -148,7 +144,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         head = f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}\r\ncontent-type: text/plain\r\n"
         size = f"content-length: {len(refused.text)}\r\nconnection: close\r\n\r\n"
         self.transport.write(f"{head}{size}{refused.text}".encode())
-        # Do not close the connection yet: if more data arrived, a reset could reach the client before the response.
+        # If the connection were closed while more data arrives, a reset could reach the client before the response.
         self.transport.write_eof()
         return True
 
@@ -179,7 +175,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
 
 
 class _WebServer(uvicorn.Server):
-    """Server that, after a signal, drains and exits with status 0; a second Ctrl-C ends it immediately."""
+    """Server that drains after a signal and exits with status 0, and ends at once after a second Ctrl-C."""
 
     def __init__(
         self, config: uvicorn.Config, app: HttpApp, lifeline: int | None, announce: Callable[[], None] | None = None
@@ -192,7 +188,7 @@ class _WebServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: Any) -> None:
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
-        with suppress(RuntimeError):  # the event loop may have ended, or not have started
+        with suppress(RuntimeError):  # there is no event loop before the start and after the end
             asyncio.get_running_loop().call_soon_threadsafe(self._app.begin_shutdown)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -200,17 +196,16 @@ class _WebServer(uvicorn.Server):
             asyncio.get_running_loop().add_reader(self._lifeline, self._orphaned)
         await super().startup(sockets)
         if self.started and self._announce is not None:
-            self._announce()  # print the URL only now, because an earlier signal would have killed the process
+            self._announce()  # before this point, a signal would have killed the process
 
     def _orphaned(self) -> None:
-        """Shut down after the death of the parent process."""
         assert self._lifeline is not None
         asyncio.get_running_loop().remove_reader(self._lifeline)
         self.handle_exit(signal.SIGTERM, None)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await super().serve(sockets)
-        # A `def` handler exceeded the drain time: its thread cannot be stopped, and would delay a normal exit.
+        # The thread of a `def` handler cannot be stopped. After the drain time, the thread must not delay the exit.
         if has_running_calls():
             with suppress(OSError, ValueError):
                 sys.stderr.flush()
@@ -229,7 +224,7 @@ class _EmbeddedServer(_WebServer):
 
 
 async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
-    """Serve until canceled, then wait for requests in flight, at most `DRAIN` seconds."""
+    """Serve until canceled, and then wait at most `DRAIN` seconds for requests in flight."""
     server = _EmbeddedServer(make_uvicorn_config(app), app, None)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
@@ -241,20 +236,16 @@ async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
 
 
 def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    """Return a listening socket. Port 0 stands for any free port. Other sockets can also listen on a `shared` port.
-
-    Raises:
-        OSError: the socket cannot listen on the address.
-    """
+    """Return a listening socket, on any free port for port 0. Several sockets can listen on a `shared` port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Accepted sockets inherit TCP_NODELAY; asyncio does not set this option on these sockets.
-        # Without the option, each response waits for the client's delayed acknowledgement (40 ms).
+        # Accepted sockets inherit TCP_NODELAY, which asyncio does not set on these sockets.
+        # Without the option, each response waits for the client's delayed acknowledgment (40 ms).
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        listener.listen(_BACKLOG)  # listen before the URL is printed, because a reader may connect at once
+        listener.listen(_BACKLOG)  # a client may connect as soon as the URL is printed
     except OSError:
         listener.close()
         raise
@@ -262,7 +253,7 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
 
 
 def listening_hint(error: OSError) -> str:
-    """Return a hint for an address that the server cannot listen on."""
+    """Return a hint after the server failed to listen on an address."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return "set --host to an address of this machine, such as 127.0.0.1"
     if error.errno == errno.EACCES:
@@ -271,14 +262,11 @@ def listening_hint(error: OSError) -> str:
 
 
 def listen_for_workers(host: str, port: int, count: int) -> list[socket.socket]:
-    """Return `count` listening sockets on one port.
+    """Return `count` listening sockets on one port, or raise OSError.
 
-    On Linux each worker has its own socket, and the kernel distributes connections over them; on a shared socket, the
-    first worker that wakes up takes all waiting connections. Other kernels do not distribute connections, so the
-    workers share one socket.
-
-    Raises:
-        OSError: the server cannot listen on the address.
+    On Linux, each worker has its own socket, and the kernel distributes connections over the sockets. On a shared
+    socket, the first worker that wakes up would take all waiting connections. On other systems, all workers share one
+    socket, because the kernel does not distribute connections.
     """
     alone = listen(host, port)  # raises OSError if another process uses the address
     if sys.platform != "linux":
@@ -318,10 +306,9 @@ def _logs_json() -> bool:
 def serve(
     app: HttpApp, listener: socket.socket, lifeline: int | None = None, announce: Callable[[], None] | None = None
 ) -> None:
-    """Serve until SIGINT or SIGTERM, then wait for requests in flight, at most `DRAIN` seconds.
+    """Serve until SIGINT or SIGTERM, and then wait at most `DRAIN` seconds for requests in flight.
 
-    `lifeline` is a file descriptor; the end of its file has the effect of SIGTERM. `announce` is called when the server
-    is ready.
+    `lifeline` is a file descriptor, whose end of file acts like SIGTERM.
     """
     _WebServer(make_uvicorn_config(app), app, lifeline, announce).run(sockets=[listener])
 
@@ -339,27 +326,29 @@ def make_uvicorn_config(app: HttpApp) -> uvicorn.Config:
         lifespan="on",
         backlog=_BACKLOG,
         timeout_graceful_shutdown=DRAIN,
-        # Larger than mcpfactory's own limit plus one read, so that mcpfactory's limit applies first.
+        # The value exceeds mcpfactory's own limit plus one read, so that mcpfactory's limit applies first.
         h11_max_incomplete_event_size=1 << 20,
     )
 
 
 _STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
-_EARLY_DEATH: Final = 1.0  # seconds; a worker that dies earlier after its start counts as a failed start
+_EARLY_DEATH: Final = 1.0  # seconds after the start; an earlier death of a worker counts as a failed start
 _MAX_EARLY_DEATHS: Final = 5  # maximum number of consecutive failed starts
 _KILL_DELAY: Final = 5  # seconds between the end of the drain time and the killing of workers
 
 
 def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
-    """Serve `http://host:port/mcp` until SIGINT or SIGTERM, then wait for requests in flight. Print the URL on stderr.
+    """Serve `http://host:port/mcp` until SIGINT or SIGTERM, and then wait for requests in flight.
+
+    The URL is printed on stderr.
 
     Args:
         server: handles the requests.
-        host: address to listen on. For other than loopback addresses, `allowed_hosts` is `*` by default; web pages are
+        host: address to listen on. For an address that is not loopback, `allowed_hosts` defaults to `*`. Web pages are
             refused unless `allowed_origins` contains their origin.
         port: port to listen on; 0 takes any free port.
-        workers: number of processes; several processes require fork, and are not available on Windows.
-        options: options of `HttpApp`; `store` may be a URL [default: MCPFACTORY_STORE].
+        workers: number of processes. Several processes require fork, which Windows does not have.
+        options: options of `HttpApp`. `store` may also be a URL, and defaults to MCPFACTORY_STORE.
 
     Raises:
         OSError: the server cannot listen on the address, or cannot use the store (`StoreError`).
@@ -389,7 +378,7 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
 async def serve_http(server: ServerInterface, host: str, port: int, **options: Any) -> None:
     """Serve `http://host:port/mcp` in the running event loop until canceled. Install no signal handlers.
 
-    Args and Raises: as `run_http`, without `workers`.
+    Arguments and errors are those of `run_http`, without `workers`.
     """
     _fill_defaults(options, host)
     app = HttpApp(server, **options)
@@ -399,7 +388,6 @@ async def serve_http(server: ServerInterface, host: str, port: int, **options: A
 
 
 def _fill_defaults(options: dict[str, Any], host: str) -> None:
-    """Set the default options that depend on the address and the environment."""
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
     store = options.get("store") or os.environ.get("MCPFACTORY_STORE") or None
@@ -413,7 +401,6 @@ def _read_store(address: str) -> SharedStore:
 
 
 async def _check_store(store: SharedStore) -> None:
-    """Raise `StoreError` before anything is served if the store cannot be used."""
     try:
         await store.open()
     finally:
@@ -427,17 +414,9 @@ def _run_workers(
     folder: str,
     announce: Callable[[], None],
 ) -> None:
-    """Serve with one worker process per listening socket until SIGINT or SIGTERM. Workers end with SystemExit.
+    """Serve with one worker process per listening socket, until SIGINT or SIGTERM.
 
-    Args:
-        name: name of the server, for messages.
-        make_app: creates the application in each worker.
-        listeners: a listening socket for each worker; several workers may share a socket.
-        folder: directory to remove at the end.
-        announce: called after the signal handlers are installed.
-
-    Raises:
-        SystemExit: with status 1 if workers cannot start or die repeatedly.
+    Workers end with SystemExit. If workers cannot start or die repeatedly, the parent exits with status 1.
     """
     parent = _WorkerSupervisor(name, make_app, listeners)
     try:
@@ -450,14 +429,12 @@ def _run_workers(
 
 
 class _WorkerSupervisor:
-    """Starts, replaces and ends workers."""
-
     def __init__(self, name: str, make_app: Callable[[], HttpApp], listeners: Sequence[socket.socket]) -> None:
         self._name = name
         self._make_app = make_app
         self._listeners = listeners
         self._pid = os.getpid()
-        self._lifeline = os.pipe()  # workers read from this pipe; end of file means that the parent process has died
+        self._lifeline = os.pipe()  # workers read from this pipe until the parent process dies
         self._workers: dict[int, tuple[int, float]] = {}  # pid → (worker number, start time)
         self._early_deaths = 0
         self._ending = False
@@ -465,11 +442,10 @@ class _WorkerSupervisor:
 
     @property
     def is_this_process(self) -> bool:
-        """Return True in the parent, False in workers."""
         return os.getpid() == self._pid
 
     def run(self, announce: Callable[[], None]) -> bool:
-        """Supervise workers until they have ended after a signal or repeated deaths; return True after a failure."""
+        """Supervise workers until all have ended, and return True after a failure."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGALRM, self._kill)
@@ -492,7 +468,6 @@ class _WorkerSupervisor:
             os.kill(pid, signal.SIGTERM)
 
     def _work(self, worker: int) -> None:
-        """Serve in a worker process; never return."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         os.close(self._lifeline[1])
@@ -518,7 +493,7 @@ class _WorkerSupervisor:
             self._start(worker)
 
     def _on_signal(self, number: int, _frame: Any) -> None:
-        if not self.is_this_process:  # this process is a new worker that still has the parent's signal handlers
+        if not self.is_this_process:  # a new worker still has the parent's signal handlers
             os._exit(0)
         self._end(number if self._ending else signal.SIGTERM)  # a second Ctrl-C ends workers at once
 

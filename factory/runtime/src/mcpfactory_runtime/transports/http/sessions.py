@@ -3,9 +3,9 @@
 Messages that belong to a request are sent in the response to its POST. All other messages are sent on the session's own
 stream.
 
-In HTTP+SSE, a session is one GET connection. The connection begins with an `endpoint` event that contains the URL for
-POSTs, and ends when the client disconnects. Responses are sent on the stream of the GET; the response to a POST is only
-status 202.
+In HTTP+SSE, a session is one GET connection, which begins with an `endpoint` event. The event contains the URL for POST
+requests. Responses to messages are sent on the GET stream, and each POST request gets the status 202. The session ends
+when the client disconnects.
 """
 
 from __future__ import annotations
@@ -51,11 +51,8 @@ _STREAMS_KEPT: Final = 64  # maximum finished responses that a client may still 
 class HttpSession(Session):
     """One client's session.
 
-    Attributes:
-        id: session ID.
-        used: time of the last use, by the event loop's clock.
-        uses: number of uses.
-        owner: principal or, without one, address of the client.
+    `used` is the time of the last use, by the event loop's clock. `owner` is the client's principal, or the client's
+    address without a token.
     """
 
     def __init__(
@@ -66,7 +63,7 @@ class HttpSession(Session):
         self.uses = 0
         self.owner = ""
         self._journal = journal
-        self._generation = 0  # number of processes that had the session before this process
+        self._generation = 0  # number of processes that had the session earlier
         self.own = EventStreamAnswer(_OWN, primed=False, awaited=False, recorder=journal)
         super().__init__(server, self.own.push)
         self._streams: OrderedDict[str, EventStreamAnswer] = OrderedDict({_OWN: self.own})
@@ -88,7 +85,7 @@ class HttpSession(Session):
             self._journal.touch(now)
 
     def post(self, message: Any, request: AsgiRequest) -> EventStreamAnswer | ErrorReply | None:
-        """Handle the body of a POST. Return the stream of the response, an error to send with 400, or None for 202."""
+        """Handle the body of a POST, and return the response's stream, an error (status 400), or None (status 202)."""
         event = self.connection.receive(message)
         if type(event) is ErrorReply:
             return self._refused(message, event)
@@ -125,7 +122,7 @@ class HttpSession(Session):
         stored = None if self._journal is None else await self._journal.events(name)
         if not stored:
             return None
-        if stream is not None:  # the stream is still open, but its first messages are no longer in memory
+        if stream is not None:  # the stream is open, but only the journal has its first messages
             missed = [event for event in stored if event[0] > number]
             return StreamPosition(stream, number, missed) if missed and missed[0][0] == number + 1 else None
         stream = EventStreamAnswer(name, primed=False)
@@ -136,17 +133,17 @@ class HttpSession(Session):
         return StreamPosition(stream, number) if stream.has_after(number) else None
 
     def begin_shutdown(self) -> None:
-        """End the session's own stream. The streams of requests in flight may continue to their end."""
+        """End the session's own stream, but not the streams of requests in flight."""
         self.refuse_requests()
-        self.own.finish(recorded=False)  # do not record the end, because another process may continue the session
+        self.own.finish(recorded=False)  # another process may continue the session, so do not record the end
 
     def close_journal(self) -> None:
-        """Close the journal, if any. The session stays in the store, because another process may continue it."""
+        """Stop recording, but leave the session in the store, because another process may continue the session."""
         if self._journal is not None:
             self._journal.close()
 
     def end(self) -> None:
-        """End the session: close every stream."""
+        """Close every stream."""
         if self._journal is not None:
             self._journal.forget()
         for stream in self._streams.values():
@@ -157,13 +154,12 @@ class HttpSession(Session):
             return None
         if jsonrpc.error_response_id(message) is jsonrpc.MISSING or "method" not in message:
             return refusal
-        # If the content of a request is refused, the refusal is an ordinary response.
+        # The refusal of a valid request is an ordinary response.
         stream = EventStreamAnswer(None, primed=False)
         stream.finish(jsonrpc.encode(refusal.message))
         return stream
 
     def _tidy(self) -> None:
-        """Remove the oldest finished responses beyond the limit."""
         surplus = len(self._streams) - _STREAMS_KEPT
         if surplus > 0:
             for name in [name for name, stream in self._streams.items() if stream.closed][:surplus]:
@@ -172,19 +168,19 @@ class HttpSession(Session):
     # -- message routing -----------------------------------------------------------------------------------------
 
     def channel_of(self, call: Call) -> _PostChannel:
-        """Return the channel of a call that came in the POST now being handled."""
+        """Return the channel of a call in the current POST."""
         assert self._current is not None
         channel = self._channels[call] = _PostChannel(self, self._current)
         return channel
 
     def deliver(self, call: Call, data: bytes) -> None:
-        """Send the response on the stream of its request, and end that stream."""
+        """Send the response on the stream of the request, and end the stream."""
         channel = self._channels.pop(call, None)
         stream = channel.stream if channel is not None else self._current
         assert stream is not None
         stream.finish(data)
         if stream.only_message is not None and stream.name is not None:
-            self._streams.pop(stream.name, None)  # plain JSON has no event IDs, so the response cannot be resumed
+            self._streams.pop(stream.name, None)  # plain JSON cannot be resumed, because it has no event IDs
 
     def on_cancelled(self, call: Call) -> None:
         """End the stream of a canceled request."""
@@ -212,7 +208,7 @@ class HttpSession(Session):
         }
 
     async def restore_session(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
-        """Take over a session of another process. A request that the previous process did not answer gets an error."""
+        """Take over a session of another process, and send errors for the unanswered requests."""
         assert self._journal is not None
         revision = LEGACY[state["revision"]]
         self.connection.peer = Peer(revision, state["info"], state["capabilities"], state["log_level"])
@@ -233,10 +229,7 @@ class HttpSession(Session):
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream, after message `number`.
-
-    `earlier` are messages that follow this position and that only the journal has.
-    """
+    """A position in a stream, after message `number`. Only the journal has the messages in `earlier`."""
 
     stream: EventStreamAnswer
     number: int
@@ -244,7 +237,7 @@ class StreamPosition(NamedTuple):
 
 
 class _PostChannel:
-    """Channel of one request: sends messages in the response to its POST."""
+    """Channel of one request, whose messages are sent in the response to the POST."""
 
     __slots__ = ("_session", "allowance", "principal", "private", "stream", "subscriptions")
 
@@ -298,19 +291,15 @@ class SseSession(Session):
         self.handle(event)
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification; drop an optional notification while the client does not read."""
+        """Send a notification, or drop an optional notification if the client does not read."""
         data = jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params))
         self.stream.push(data, droppable=method in DROPPABLE)
 
 
 class SseEndpoints:
-    """The two endpoints of HTTP+SSE, and their sessions. Only the event loop may use the object.
+    """The two endpoints of HTTP+SSE, and their sessions, for use in the event loop.
 
-    Args:
-        server: handles the requests.
-        parent: path above both endpoints, without trailing slash.
-        max_sessions: maximum concurrent sessions; further GETs get 503.
-        label: prefix of the session IDs of this process.
+    The path `parent` is above both endpoints. Above `max_sessions`, a GET request gets status 503.
     """
 
     def __init__(self, server: ServerInterface, parent: str, max_sessions: int, label: str = "") -> None:
@@ -338,10 +327,10 @@ class SseEndpoints:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Serve a request to one of the `paths`. `body` is the decoded body of a POST, or the error of its decoding."""
+        """Serve a request to one of the `paths`."""
         allowed = "GET" if path == self._stream_path else "POST"
         if scope["method"] != allowed:
-            # Newer clients first send a POST to this URL. Status 405 makes these clients fall back to GET.
+            # Newer clients first send a POST to this URL. After status 405, they send a GET.
             await send_rejection(send, Rejection(405, None, f"Only {allowed} is served here\n", {"allow": allowed}))
         elif allowed == "GET":
             await self._open(scope.get("root_path", ""), principal, receive, send)
@@ -356,7 +345,7 @@ class SseEndpoints:
         return len(self._sessions)
 
     def begin_shutdown(self) -> None:
-        """End each stream as soon as its requests are answered."""
+        """End each stream as soon as all its requests are answered."""
         for session in self._sessions.values():
             session.refuse_requests()
             in_background(self._ending, _end(session))
@@ -380,15 +369,15 @@ class SseEndpoints:
 
     async def _post(self, scope: Scope, body: Any, principal: str, send: Send) -> None:
         session = self._sessions.get(session_id_from_url(scope))
-        if session is None or session.principal != principal:  # hide the sessions of other principals
+        if session is None or session.principal != principal:  # hide other principals' sessions
             text = f"Unknown session. hint: GET {self._stream_path} begins a session\n"
             await send_rejection(send, Rejection(404, None, text))
             return
         if isinstance(body, McpError):
             await send_rejection(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
             return
-        session.principal = principal  # the session keeps its principal, but the principal's scopes may have changed
-        await send_json(send, 202, b"")  # send 202 before `post`, because `post` may send the response at once
+        session.principal = principal  # the principal is unchanged, but its scopes may have changed
+        await send_json(send, 202, b"")  # `post` may send the response at once, so send 202 first
         session.post(body, AsgiRequest(scope))
 
 
@@ -398,6 +387,6 @@ async def _end(session: SseSession) -> None:
 
 
 def session_id_from_url(scope: Scope) -> str:
-    """Return the session ID in the URL of a POST, or "" if the URL has no session ID."""
+    """Return the session ID in the URL of a POST, or ""."""
     query: bytes = scope.get("query_string", b"")
     return parse_qs(query.decode("latin-1")).get("session_id", [""])[0]

@@ -1,8 +1,8 @@
 """Server-sent events that clients can resume (basic/transports, Resumability and Redelivery).
 
-An `EventStreamAnswer` keeps its latest messages in memory. Its follower, the code that sends the response, may be
-absent for a while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a
-store, events that were sent with IDs are also available to the next process (`storage/events.py`).
+An `EventStreamAnswer` keeps its latest messages in memory. A follower sends the messages as a response, but a stream
+may have no follower for a while. The stored data is bounded for any client behavior (docs/reference/transports.md,
+Bounds). With a store, another process can also send the events that have IDs (`storage/events.py`).
 """
 
 from __future__ import annotations
@@ -21,33 +21,27 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.storage.events import SessionJournal
 
 KEPT_BYTES: Final = 1 << 20
-"""Maximum bytes of messages that a stream keeps; the newest message is kept regardless of its size."""
+"""Maximum bytes of messages that a stream keeps. The newest message is always kept."""
 
 END_AT: Final = 16 << 20
-"""Limit of unread bytes; above this limit, the next message ends the response."""
+"""Number of unread bytes above which the next message ends the response."""
 
 KEEP_ALIVE: Final = 15.0
-"""Seconds of silence after which an event stream begins, or a comment is sent: proxies close idle connections."""
+"""Seconds without a message after which a stream begins or sends a comment, because proxies close idle connections."""
 
-_OVERHEAD: Final = 128  # additional bytes that each message needs in memory
+_OVERHEAD: Final = 128  # additional bytes of memory for each message
 
 
 class EventStreamAnswer:
-    """Numbered messages of one response, or of the stream that belongs to the session itself.
+    """Numbered messages of one response, or of the session's own stream, for use in the event loop.
 
-    Use it only in the event loop. Only one task at a time may wait in `ready`.
+    Only one task at a time may wait in `ready`. Event IDs are `<name>-<number>`, and a stream without a name has no
+    event IDs. A `primed` stream begins with an event that has an ID but no data, so that a client can resume before the
+    first message. An `awaited` stream keeps unsent messages, because a response will follow at once. `recorder` records
+    the events of a named stream after the stream gets a follower.
 
-    Args:
-        name: unique within the session; event IDs are `<name>-<number>`. None: events have no IDs.
-        primed: begin with an event that has an ID and no data, so that a client can resume before the first message.
-        awaited: True if a response will follow the stream at once; unsent messages are then kept.
-        recorder: records the events of a named stream once it has a follower.
-        requests: IDs of the requests that the stream will answer.
-
-    Attributes:
-        closed: True after the last message was pushed.
-        detached: True if the response must end although the stream continues; the client fetches the rest later.
-        overrun: called if the response has to end because the client does not read.
+    If `detached` is True, the response must end although the stream continues, and the client fetches the rest later.
+    `overrun` is called if the response must end because the client does not read.
     """
 
     __slots__ = (
@@ -99,7 +93,7 @@ class EventStreamAnswer:
 
     @property
     def count(self) -> int:
-        """Return the number of messages pushed so far."""
+        """Return the number of messages so far."""
         return self._count
 
     @property
@@ -109,12 +103,12 @@ class EventStreamAnswer:
 
     @property
     def only_message(self) -> bytes | None:
-        """Return the only message of a finished stream without follower, to be sent as plain JSON; otherwise None."""
+        """Return the only message of a finished stream without follower, to send the message as JSON."""
         alone = self.closed and self._count == 1 and not self.detached and not self._followers
         return self._events[0][1] if alone else None
 
     def restore(self, events: Iterable[tuple[int, bytes]]) -> None:
-        """Add events that another process sent; the numbers of new events continue after these events."""
+        """Add events that another process sent, so that new events continue the numbers."""
         self._recorded = True
         self._unsent = None
         for number, data in events:
@@ -122,11 +116,11 @@ class EventStreamAnswer:
             self._keep(number, data)
 
     def has_after(self, after: int) -> bool:
-        """Return True if all messages after number `after` are still available."""
+        """Return True if all messages after the number `after` are still available."""
         return after >= self._count or (bool(self._events) and self._events[0][0] <= after + 1)
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
-        """Add a message. A `droppable` message is dropped if the client does not read."""
+        """Add a message, or drop a `droppable` message if the client does not read."""
         if self._unsent is not None:
             if droppable and self._unsent > DROP_AT:
                 return
@@ -142,10 +136,7 @@ class EventStreamAnswer:
         self._wake()
 
     def finish(self, data: bytes | None = None, *, recorded: bool = True) -> None:
-        """End the stream; if `data` is given, send it first as the last message.
-
-        `recorded`: also record the end of the stream.
-        """
+        """End the stream, after the last message `data`."""
         if self.closed:
             return
         if data is not None:
@@ -157,17 +148,17 @@ class EventStreamAnswer:
         self._wake()
 
     def detach(self, retry: int | None) -> None:
-        """End the response that follows the stream; the client may reconnect after `retry` milliseconds."""
+        """End the response, but not the stream, to which the client may reconnect after `retry` milliseconds."""
         self.detached = True
         self._retry = retry
         self._wake()
 
     async def ready(self) -> None:
-        """Wait until there is something to send, the stream ends, or `KEEP_ALIVE` seconds pass without a message."""
+        """Wait until there is a message, the stream ends, or `KEEP_ALIVE` seconds have passed."""
         if not (self._count or self.closed or self.detached):
             loop = asyncio.get_running_loop()
             self._begun = loop.create_future()
-            # Use a timer, because asyncio.wait would take a tenth of a request's time.
+            # A timer is used because asyncio.wait would take a tenth of a request's time.
             silence = loop.call_later(KEEP_ALIVE, self._wake)
             try:
                 await self._begun
@@ -177,10 +168,10 @@ class EventStreamAnswer:
     async def follow(
         self, after: int | None = None, *, resumed: bool = False, earlier: Sequence[tuple[int, bytes]] = ()
     ) -> AsyncGenerator[bytes]:
-        """Yield the events after number `after` until the stream ends or is detached; with None, yield only new events.
+        """Yield the events after number `after` until the stream ends or is detached. With None, yield only new events.
 
-        A new follower replaces an earlier follower. With `resumed` (for a client that returns), the priming event is
-        skipped, and an earlier `detach` ends. `earlier` are events that the stream has dropped.
+        A new follower replaces an earlier follower. With `resumed`, the priming event is omitted, and an earlier
+        `detach` no longer applies. `earlier` are events that the stream has dropped.
         """
         self._followers += 1
         me = self._followers
@@ -207,7 +198,7 @@ class EventStreamAnswer:
                         if me != self._followers:
                             return
                         self._mark_sent(number, data)
-                    continue  # further messages may have arrived during the loop, perhaps the last message
+                    continue  # further messages, perhaps the last message, may have arrived during the loop
                 if self.detached and self._retry is not None:
                     yield sse_retry(self._retry)
                 if self.closed or self.detached:
@@ -215,7 +206,7 @@ class EventStreamAnswer:
                 if not await self._wait_for_change():
                     yield sse_comment("still here")
         finally:
-            if me == self._followers:  # no other follower has replaced this follower, so keep only the latest messages
+            if me == self._followers:  # no newer follower needs the unsent messages, so keep only the latest messages
                 self._unsent = None
                 self._trim()
 
@@ -254,7 +245,7 @@ class EventStreamAnswer:
             self.overrun()
 
     def _record(self) -> None:
-        """Start to record the stream, with the messages kept so far. A repeated call has no effect."""
+        """Start to record the stream with its stored messages."""
         if self._recorded or self._recorder is None:
             return
         assert self.name is not None
