@@ -378,7 +378,7 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
             encoding[name] = Encoding(file=True)
         elif kind == "array":
             style, explode = swagger2.convert_collection_format(one)
-            encoding[name] = Encoding(style=style, explode=explode)
+            encoding[name] = Encoding(style=style, explode=explode, nested=swagger2.nested_styles(one))
     required = [one.value["name"] for one in fields if one.value.get("required") is True]
     whole: dict[str, Any] = {"type": "object", "properties": properties}
     whole |= {"required": required} if required else {}
