@@ -240,7 +240,8 @@ class Operation:
 
     `select` is the name of the argument with a JMESPath expression, which selects a part of the response. `lists` has
     pairs of element names in an XML response, the wrapper of a list (which may be "") and the item. `once` forbids
-    retries, for calls that have an effect each time.
+    retries, for calls that have an effect each time. `headers` are the response headers that results show, in lower
+    case.
     """
 
     method: str
@@ -255,6 +256,7 @@ class Operation:
     select: str = ""
     lists: tuple[tuple[str, str], ...] = ()
     once: bool = False
+    headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
