@@ -84,12 +84,14 @@ class ApiBody:
 
     `xml` is the root of an XML body, and `shapes` has the XML types that the root references. `graphql` is the document
     of a GraphQL request. The properties of a GraphQL request's `schema` are the variables of the request.
+    `alternatives` has other media types of a raw body, which a file argument can select.
     """
 
     content_type: str
     schema: JsonSchema
     required: bool = False
     description: str = ""
+    alternatives: tuple[str, ...] = ()
     encoding: dict[str, Encoding] = field(default_factory=dict)
     example: Any = None
     xml: Xml | None = None

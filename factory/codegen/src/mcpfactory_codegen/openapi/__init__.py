@@ -62,6 +62,8 @@ def read_api(document: Document) -> Api:
             message = f"webhooks are requests that the API sends, so they cannot be tools; left out: {count}"
             root.at(key).report("webhooks-ignored", message)
     shared = schemas.shared()
+    for location, error in references.unresolved():
+        problems.add(error.code, str(location), str(error), error.hint)
     for location, message in references.repaired:
         problems.add("reference-repaired", str(location.down("$ref")), message, "correct the reference")
     return Api(

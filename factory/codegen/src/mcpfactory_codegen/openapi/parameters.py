@@ -127,6 +127,8 @@ def _read(node: Node) -> ApiParameter | None:
         node.report("parameter-invalid", message)
         return None
     if where == "header" and name.lower() in _NOT_OURS:
+        message = f"the header {name!r} is set from the media types of the operation; left out"
+        node.report("parameter-ignored", message, "describe the media types in `content`")
         return None
     if where == "header" and (reason := forbidden_header_reason(name)):
         if node.value.get("required") is True:
