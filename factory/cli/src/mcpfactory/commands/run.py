@@ -230,7 +230,7 @@ def _argument_value(schema: Any, given: str | _File) -> Any:
     if "base64" not in known:
         return parse_argument_text(schema, given.text())
     file = {"base64": b64encode(given.content).decode(), "filename": given.path.name}
-    kind = guess_type(given.path.name)[0]
+    kind = guess_type(given.path.name)[0] or ""
     if kind in known.get("content_type", {}).get("enum", ()):
         file["content_type"] = kind
     return file if items is None else [file]

@@ -17,6 +17,7 @@ from mcpfactory_runtime.schemas.walk import (
 )
 
 _DEPTH: Final = 40  # maximum nesting of schemas; deeper schemas count as satisfiable
+_VISITS: Final = 5_000  # maximum schemas to check, because branches can multiply; later schemas count as satisfiable
 
 
 def is_unsatisfiable(schema: Any, definitions: Mapping[str, Any]) -> bool:
@@ -32,10 +33,12 @@ class _Search:
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
         self._satisfiable: set[str] = set()
+        self._left = _VISITS
 
     def fails(self, schema: Any, active: frozenset[str], depth: int) -> bool:
         """Return True if no finite value satisfies a schema, where `active` has the enclosing definitions."""
-        if not isinstance(schema, Mapping):
+        self._left -= 1
+        if not isinstance(schema, Mapping) or self._left < 0:
             return schema is False
         names: set[str] = set()
         parts = list(self._parts(schema, names))
