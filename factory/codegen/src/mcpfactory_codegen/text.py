@@ -208,6 +208,7 @@ def strip_controls(text: str) -> str:
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
+@lru_cache(maxsize=8192)
 def markup_to_plain_text(text: str) -> str:
     """Convert Markdown and HTML to plain text, with one newline between paragraphs."""
     text = strip_controls(text[:_READ])

@@ -100,6 +100,13 @@ class ArgumentValidator:
             raise ArgumentError(["they are nested too deeply"]) from None
         return result
 
+    def accepts(self, arguments: dict[str, Any]) -> bool:
+        """Return True if `validate` accepts the arguments. Unlike `validate`, do not describe the problems."""
+        try:
+            return self._validator.isinstance_python(arguments, context=VisitCounter(arguments))
+        except (TooManyVisitsError, RecursionError):
+            return False
+
 
 def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
     """Compile an `inputSchema`, whose root is an object. Unsupported constraints are not checked (rule 3).
