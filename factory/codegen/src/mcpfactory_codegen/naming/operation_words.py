@@ -13,10 +13,7 @@ from typing import Final
 
 from mcpfactory_codegen.effects import ACTION_VERBS, GENERIC_VERBS, VERBS, verb_infinitive
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.text import VERSION, is_plural, singular, word_group, word_pairs, words
-
-PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
-"""Common first segments of paths that have no meaning for a name."""
+from mcpfactory_codegen.text import PATH_PREFIXES, VERSION, is_plural, singular, word_group, word_pairs, words
 
 # maximum characters of a name's verb and nouns, unless a unique name must be longer
 _ROOM: Final = 48
