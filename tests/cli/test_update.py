@@ -27,6 +27,8 @@ def changed(document, tmp_path):
 def test_an_update_without_news_says_so(shop):
     done = shop("update", "shop")
     assert (done.code, done.out) == (0, "shop is up to date\n")
+    assert "servers/shop/api/openapi.yaml" in done.err
+    assert "mcpfactory update shop --from-openapi FILE" in done.err
 
 
 def test_an_update_tells_what_changes_for_callers(shop, changed):
