@@ -160,7 +160,7 @@ class SharedDefinitions:
             return {}
         shown = self._outlined(whole, _OUTLINE_LEVELS)
         text = f"{name}: what else it has is in the documentation of the API."
-        return {**shown, "description": text} if "properties" in shown else {}
+        return {**shown, "description": text} if properties_of(shown) and isinstance(shown, dict) else {}
 
     def _outlined(self, schema: JsonSchema, levels: int) -> JsonSchema:
         """Return type, values, items and required members of a schema, which callers need to fill it."""
@@ -172,8 +172,8 @@ class SharedDefinitions:
         choices = schema.get("enum")
         if isinstance(choices, list) and len(choices) <= _CHOICES:
             short["enum"] = choices
-        if levels and "items" in schema:
-            short["items"] = self._outlined(schema["items"], levels - 1)
+        if levels and (items := items_schema_of(schema)) is not True:
+            short["items"] = self._outlined(items, levels - 1)
         members = properties_of(schema)
         if levels and (required := [one for one in required_of(schema) if one in members]):
             shown = {one: self._outlined(members[one], levels - 1) for one in required[:_OUTLINED]}

@@ -254,13 +254,14 @@ def _drop_implied_parts(schemas: Definitions) -> None:
     """Drop `allOf` references to schemas that another part also applies, because each reference would be validated."""
     applied: dict[str, frozenset[str]] = {}
     for name in _finished({name: _applied_to_all(schema) for name, schema in schemas.items()}):
-        targets = _applied_to_all(schemas[name])
+        schema = schemas[name]
+        targets = _applied_to_all(schema)
         implied = frozenset().union(*(applied.get(target, frozenset()) for target in targets))
         applied[name] = implied | {*targets}
-        parts = subschemas_of(schemas[name], "allOf")
+        parts = subschemas_of(schema, "allOf")
         kept = [part for part in parts if not (_is_reference(part) and definition(part["$ref"]) in implied)]
-        if len(kept) < len(parts):
-            schemas[name]["allOf"] = kept
+        if isinstance(schema, dict) and len(kept) < len(parts):
+            schema["allOf"] = kept
 
 
 def _applied_to_all(schema: JsonSchema) -> list[str]:

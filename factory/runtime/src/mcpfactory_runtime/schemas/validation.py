@@ -154,7 +154,8 @@ class _Compiler:
             self._definitions[name] = {**compiled, "ref": name}
         # pydantic-core names each schema after the schemas that it has already built, so that the length of names could
         # double with each definition. Therefore each definition precedes the definitions that it applies.
-        order = reversed([*TopologicalSorter(dict.fromkeys(self._definitions, ()) | self._applied).static_order()])
+        graph = {name: self._applied.get(name, set()) for name in self._definitions}
+        order = reversed([*TopologicalSorter(graph).static_order()])
         definitions = [found for name in order if (found := self._definitions[name]) is not None]
         return core_schema.definitions_schema(schema, definitions) if definitions else schema
 
