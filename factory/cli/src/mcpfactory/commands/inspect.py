@@ -50,6 +50,9 @@ def inspect(name: OptionalName = "", start: _Start = False, as_json: AsJson = Fa
     output.line()
     output.table(("TOOL", "OPERATION", "ARGUMENTS", "TOKENS"), [_tool_row(tool) for tool in tools])
     _print_most_expensive(tools)
+    if workflows := shown.get("workflows"):
+        output.line()
+        output.table(("WORKFLOW", "TOOLS"), [(one["name"], ", ".join(one["steps"])) for one in workflows])
     if len(profiles := shown.get("offer", {}).get("profiles", {})) > 1:
         offer = shown["offer"]
         output.line(f"offered: mode {offer['mode']}, profile {offer['profile']}")

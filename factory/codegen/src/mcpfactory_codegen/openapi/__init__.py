@@ -22,6 +22,7 @@ from mcpfactory_codegen.openapi.servers import (
     root_server_urls,
 )
 from mcpfactory_codegen.openapi.shared_schemas import HiddenProperties
+from mcpfactory_codegen.openapi.summaries import without_framework_summaries
 from mcpfactory_codegen.read.document import Document, DocumentFile
 from mcpfactory_codegen.sources import DocumentKind, recognize_document_kind
 from mcpfactory_codegen.sources.translation_helpers import Translation, table, text
@@ -71,7 +72,7 @@ def read_api(document: Document) -> Api:
         version=info["version"],
         description=info["description"],
         servers=settled.root,
-        operations=settled.operations,
+        operations=without_framework_summaries(settled.operations),
         schemas=shared,
         security_schemes=security.schemes,
         tag_descriptions=_tags(root.at("tags")),
