@@ -149,7 +149,8 @@ class _Flattener:
         added = self._parts(own, inside, level, notes)
         if own.keys() <= _TEXTS or not own.keys() & referred.keys():
             return {**referred, **added}
-        return _intersection(added, referred)
+        merged: Json = _intersection(added, referred)
+        return merged
 
     def _parts(self, schema: Json, inside: tuple[str, ...], level: int, notes: list[str]) -> Json:
         """Convert the subschemas of a schema without reference."""

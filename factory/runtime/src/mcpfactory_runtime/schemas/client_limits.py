@@ -21,6 +21,12 @@ class Limit(NamedTuple):
     source: str
     date: str
 
+    @property
+    def text(self) -> str:
+        """Return the limit in words."""
+        values = sorted(self.value) if isinstance(self.value, frozenset) else [str(self.value)]
+        return SUBJECTS[self.subject] + ("" if self.value is True else f": {', '.join(values)}")
+
 
 _GITHUB: Final = "https://github.com/"
 _OPENAI: Final = f"{_GITHUB}openai/openai-openapi"
