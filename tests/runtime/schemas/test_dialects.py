@@ -239,3 +239,9 @@ def test_each_limit_has_a_known_subject_a_source_and_a_date() -> None:
         limit.source.startswith("https://") and re.fullmatch(r"20\d\d-\d\d-\d\d", limit.date) for limit in LIMITS
     )
     assert set(DIALECTS) == {"plain", "standard", "flat", *CLIENTS}
+
+
+def test_the_page_of_limits_shows_the_table() -> None:
+    page = (Path(__file__).parents[3] / "docs/reference/client-limits.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\S+) \| (.*) \| \[.*\]\((\S+)\) \| (\S+) \|$", page, re.MULTILINE)
+    assert rows == [(one.client, one.text, one.source, one.date) for one in LIMITS]

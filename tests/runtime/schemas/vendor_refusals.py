@@ -125,6 +125,7 @@ def gemini(tool: dict[str, Any]) -> Iterator[str]:
     - enum: "cannot be empty" (FMXExpress/PasClaw#294, 2026-06-16), a list of strings (Schema; thClaws#172, 2026-06-19)
     - "items: missing field" (kkrishnan90/gemini-desktop#7, 2025-06-02)
     - references: not a field of Schema (v1beta)
+    - required: "property is not defined" (iBUHub/AIStudioToAPI#154, 2026-05-05)
     """
     schema = tool["inputSchema"]
     if not GEMINI_NAME.fullmatch(tool["name"]):
@@ -133,7 +134,7 @@ def gemini(tool: dict[str, Any]) -> Iterator[str]:
         values = part.get("enum", ["x"])
         if not values or not all(isinstance(value, str) and value for value in values):
             yield f"{place}: enum {str(values)[:80]}"
-        if part.get("properties") is not None and set(part.get("required", ())) - part["properties"].keys():
+        if set(part.get("required", ())) - part.get("properties", {}).keys():
             yield f"{place}: required without a property"
     yield from arrays_without_items(schema)
     yield from references(schema)

@@ -34,6 +34,7 @@ _STRICT: Final = "https://platform.openai.com/docs/guides/structured-outputs"
 _CLAUDE: Final = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools"
 _COPILOT: Final = f"{_GITHUB}microsoft/vscode-copilot-chat/blob/main/src/extension/tools/common/toolSchemaNormalizer.ts"
 _GEMINI: Final = "https://ai.google.dev/api/caching"
+_PATTERNS: Final = "https://json-schema.org/draft/2020-12/json-schema-core#section-6.4"
 _KIMI: Final = f"{_GITHUB}MoonshotAI/walle/blob/main/docs/mfjs-spec.md"
 _LLAMA: Final = f"{_GITHUB}ggml-org/llama.cpp/blob/master/grammars/README.md"
 _MISTRAL: Final = "https://docs.mistral.ai/api"
@@ -51,12 +52,12 @@ SUBJECTS: Final[Mapping[str, str]] = MappingProxyType(
         "types": "`type` must be one type",
         "items": "arrays must have `items`, which is a schema",
         "enum": "permitted values of `enum`",
-        "pattern": "what a pattern must not have",
+        "pattern": "faults that a pattern must not have",
         "property_name": "regular expression of the names of arguments",
         "required": "required properties must be declared in `properties`",
     }
 )
-"""Subjects of limits. A subject that is only "not permitted" or "must" has the value True."""
+"""Subjects of limits. A limit without a number or names has the value True."""
 
 NUMBERS: Final = "non-empty texts, or numbers of one type"
 _COMBINING: Final = frozenset({"anyOf", "oneOf", "allOf"})
@@ -85,25 +86,22 @@ LIMITS: Final = (
         *(f"{_GITHUB}anthropics/claude-code/issues/79418", "2026-07-20"),
     ),
     Limit("vscode", "tool_name_length", 64, f"{_GITHUB}microsoft/vscode/issues/243602", "2025-03-14"),
-    Limit("vscode", "tools", 128, "https://code.visualstudio.com/docs/copilot/agents/agent-tools", "2026-11-30"),
+    Limit("vscode", "tools", 128, "https://code.visualstudio.com/docs/copilot/chat/chat-tools", "2026-11-30"),
     Limit("vscode", "root", _COMBINING | {"not", "if", "then", "else"}, _COPILOT, "2026-11-30"),
     Limit("vscode", "items", True, _COPILOT, "2026-11-30"),
-    Limit("vscode", "pattern", frozenset({"POSIX classes"}), "https://tc39.es/ecma262/#sec-patterns", "2026-11-30"),
+    Limit("vscode", "pattern", frozenset({"POSIX classes"}), _PATTERNS, "2026-11-30"),
     Limit("gemini", "tool_name", "[a-zA-Z_][a-zA-Z0-9_.:-]*", _GEMINI, "2026-11-30"),
     Limit("gemini", "tool_name_length", 64, _GEMINI, "2026-11-30"),
     Limit("gemini", "tools", 512, f"{_GITHUB}google-gemini/gemini-cli/issues/19083", "2026-02-14"),
     Limit("gemini", "references", True, _GEMINI, "2026-11-30"),
     Limit("gemini", "items", True, f"{_GITHUB}kkrishnan90/gemini-desktop/pull/7", "2025-06-02"),
     Limit("gemini", "enum", "non-empty texts", f"{_GITHUB}thClaws/thClaws/issues/172", "2026-06-19"),
-    Limit("gemini", "required", True, f"{_GITHUB}goruck/home-generative-agent/pull/545", "2026-08-12"),
-    Limit("kimi", "references", True, _KIMI, "2026-11-30"),
+    Limit("gemini", "required", True, f"{_GITHUB}iBUHub/AIStudioToAPI/issues/154", "2026-05-05"),
     Limit("kimi", "types", True, _KIMI, "2026-11-30"),
-    Limit("kimi", "root", _COMBINING | {"not"}, _KIMI, "2026-11-30"),
     Limit("kimi", "enum", NUMBERS, _KIMI, "2026-11-30"),
-    Limit("kimi", "items", True, _KIMI, "2026-11-30"),
     Limit("llama", "combinators", True, _LLAMA, "2026-11-30"),
     Limit("llama", "references", True, _LLAMA, "2026-11-30"),
-    Limit("llama", "pattern", frozenset({"ends without ^ and $"}), _LLAMA, "2026-11-30"),
+    Limit("llama", "pattern", frozenset({"missing ^ or $"}), _LLAMA, "2026-11-30"),
     Limit("mistral", "tool_name", _NAME, _MISTRAL, "2026-11-30"),
     Limit("mistral", "tool_name_length", 64, _MISTRAL, "2026-11-30"),
     # Claude Code prepends `mcp__SERVER__`, and permits 64 characters in total: 24 for the prefix, 40 for the tool.

@@ -1,4 +1,4 @@
-"""What a client would refuse in a list of tools: the limits of `client_limits` as checks."""
+"""Checks of a list of tools against the limits of a client (`client_limits`)."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def find_refusals(tools: Sequence[Json], client: str) -> Iterator[Refusal]:
 
 @lru_cache(maxsize=4096)
 def pattern_faults(pattern: str, faulty: frozenset[str]) -> tuple[str, ...]:
-    """Return what a pattern has of the given faults."""
+    """Return the faults of a pattern that are in `faulty`."""
     found = {
         "lookaround": _LOOKAROUND.search(pattern) is not None,
         "POSIX classes": _POSIX.search(pattern) is not None,
-        "ends without ^ and $": not (pattern.startswith("^") and pattern.endswith("$")),
+        "missing ^ or $": not (pattern.startswith("^") and pattern.endswith("$")),
         "syntax that Python lacks": not _compiles(pattern),
     }
     return tuple(fault for fault, present in found.items() if present and fault in faulty)
