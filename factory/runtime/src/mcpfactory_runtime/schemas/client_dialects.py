@@ -91,12 +91,16 @@ class _Flattener:
         self._limits = limits
         self._levels = limits.get("levels", _MAX_LEVELS)
         self._left = _MAX_SCHEMAS
-        self._uses = Counter(part["$ref"] for _, part in walk(root) if isinstance(part.get("$ref"), str))
         self._shown: set[str] = set()  # large definitions that a list shows once
 
+    # Most schemas have no references, so that both properties are computed at the first one.
     @cached_property
     def _references(self) -> SchemaReferences:
         return SchemaReferences(self._root)
+
+    @cached_property
+    def _uses(self) -> Counter[str]:
+        return Counter(part["$ref"] for _, part in walk(self._root) if isinstance(part.get("$ref"), str))
 
     def convert(self) -> tuple[Json, list[str]]:
         """Return the converted schema, and notes about its root."""
@@ -113,7 +117,7 @@ class _Flattener:
         self._left -= 1
         notes: list[str] = []
         done = self._resolved(schema, inside, level, notes, merge=merge)
-        for part in subschemas_of(done, "allOf"):
+        for part in subschemas_of(done, "allOf") if "allOf" in done else ():
             done = _intersection({key: value for key, value in done.items() if key != "allOf"}, part)
         if merge and not _COMBINING.isdisjoint(done):
             done = _without_combinators(done, notes)
@@ -157,16 +161,17 @@ class _Flattener:
         if not _DROPPED.isdisjoint(schema):
             notes.append("Some combinations of values are not permitted.")
             schema = {key: value for key, value in schema.items() if key not in _DROPPED}
-        schema = self._with_usable_choices(schema, notes)
+        if "anyOf" in schema or "oneOf" in schema:
+            schema = self._with_usable_choices(schema, notes)
         if level + 1 >= self._levels and not APPLICATORS.keys().isdisjoint(schema):
             notes.append("Deeper levels are not shown.")
             kind = {"type": "object"} if "properties" in schema else {}
             return {**kind, **{key: value for key, value in schema.items() if key not in APPLICATORS}}
-        done: Json = {}
-        for key, value in schema.items():
+        done = dict(schema)
+        for key in (key for key in schema if key in APPLICATORS):
             merge = "combinators" in self._limits or (key in _COMBINING and level == 1 and "root" in self._limits)
             part = partial(self._node, inside=inside, level=level + 1, outer=None, merge=merge)
-            done |= map_schema({key: value}, part)
+            done |= map_schema({key: schema[key]}, part)
         return done
 
     def _with_usable_choices(self, schema: Json, notes: list[str]) -> Json:
