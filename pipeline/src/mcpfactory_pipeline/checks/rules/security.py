@@ -144,7 +144,7 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class CanaryScope:
+class CanarySubjects:
     """Scope of one kind of canary.
 
     The subjects are the first successful canaries of the arguments. The count includes all tried arguments.
@@ -178,7 +178,7 @@ class CanaryScope:
 
 _FILE_READ: Final = "the answer contains a file of this machine that is outside every folder of the server"
 
-row("security.path-traversal", 3, gate=True, over=CanaryScope("file", "a path", _FILE_READ),
+row("security.path-traversal", 3, gate=True, over=CanarySubjects("file", "a path", _FILE_READ),
     statement=("No value of an argument or of a resource template gives access to files outside the scope of the server "
                "(a finding closes no gate if the server states that the value names a file)."),
     source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: "
@@ -187,13 +187,13 @@ row("security.path-traversal", 3, gate=True, over=CanaryScope("file", "a path", 
           "(mcpfactory_runtime.safe_join)"))  # fmt: skip
 
 row("security.command-injection", 5, gate=True,
-    over=CanaryScope("command", "free text", "the answer contains the output of a shell command in the value"),
+    over=CanarySubjects("command", "free text", "the answer contains the output of a shell command in the value"),
     statement="No value of an argument is run as a command.",
     source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
     hint="start programs with a list of arguments and no shell")  # fmt: skip
 
 row("security.ssrf", 2,
-    over=CanaryScope("address", "an address", "the server sent a request to the local address in the value"),
+    over=CanarySubjects("address", "an address", "the server sent a request to the local address in the value"),
     statement="No value of an argument makes the server send requests to its own machine.",
     source="MCP basic/security best practices, Server-Side Request Forgery",
     hint="refuse loopback, private and link-local addresses after you resolve the name, unless a setting permits them")  # fmt: skip
