@@ -31,6 +31,25 @@ def test_inspect_prints_a_table_for_people(shop):
     assert "MCPF_BOOKSHOP_API_KEY" in out
 
 
+def test_inspect_names_what_a_client_refuses_with_its_limit_and_source(shop):
+    assert shop("inspect", "bookshop", "--client", "gemini", "--json").data["refusals"] == []
+    manifest = shop.folder / "servers/bookshop/src/bookshop_mcp/_generated/manifest.json"
+    kept = manifest.read_text("utf-8")
+    changed = {**json.loads(kept), "dialect": "standard"}
+    changed["tools"][0]["inputSchema"]["properties"]["kind"] = {"enum": ["", "a"]}
+    manifest.write_text(json.dumps(changed), "utf-8")
+    try:
+        (refusal,) = shop("inspect", "bookshop", "--client", "gemini", "--json").data["refusals"]
+    finally:
+        manifest.write_text(kept, "utf-8")
+    assert (refusal["tool"], refusal["place"]) == (changed["tools"][0]["name"], "/inputSchema/properties/kind")
+    assert refusal["limit"]["subject"] == "enum"
+    assert refusal["limit"]["source"].startswith("https://")
+    unknown = shop("inspect", "bookshop", "--client", "nobody")
+    assert unknown.code == 3
+    assert "gemini" in unknown.err
+
+
 def test_call_reaches_the_real_service(shop):
     found = shop("call", "bookshop", "list_books", "--arg", "q=austen", "--arg", "max_price=8")
     assert found.code == 0, found.err

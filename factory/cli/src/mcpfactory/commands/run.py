@@ -49,7 +49,7 @@ def run(
         str,
         typer.Option(
             metavar="DIALECT",
-            help="Offer tool schemas in this form, for clients with limited schema support: standard, plain or flat",
+            help="List tools within the limits of these clients [default: plain]",
         ),
     ] = "",
     demo: Demo = False,
