@@ -54,7 +54,7 @@ _GROUPS_SIZE: Final = 400  # maximum characters of the list of groups
 
 
 def search_mode(
-    rows: Mapping[str, GeneratedTool], title: str, taken: Container[str], dialect: str
+    rows: Mapping[str, GeneratedTool], title: str, taken: Container[str], dialect: str = DEFAULT_DIALECT
 ) -> tuple[Tool, Tool, Tool]:
     """Return the three tools that replace `rows` in the list.
 
