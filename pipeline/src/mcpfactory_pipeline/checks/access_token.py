@@ -11,10 +11,10 @@ from mcpfactory_runtime.client.oauth import OAuth, OAuthError
 
 
 async def request_access_token(url: str, oauth: OAuth, *, seconds: float) -> str:
-    """Connect to the server at `url`, and return the access token that `oauth` got after the server's refusal.
+    """Connect to the protected server at `url`, and return the access token that `oauth` obtained.
 
     Raises:
-        ValidationTargetError: no token is available, or the server requires none.
+        ValidationTargetError: no token is available, or the server requires no token.
     """
     why, hint = "the server requires no token", f"mcpfactory validate --url {url}"
     try:

@@ -1,4 +1,4 @@
-"""Simulate each kind of failure of a server's API, and observe the reaction of one reading and one writing tool."""
+"""Simulate each kind of API failure, and observe how one reading tool and one writing tool react."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></h
 
 
 class FailingApi:
-    """HTTP server that fails as its `failure` specifies; without a failure, it returns the `response` of a case.
+    """HTTP server that fails as `failure` specifies; without a failure, it returns `response`.
 
     Attributes:
-        requests: the methods of the requests since `begin`.
-        elsewhere: the number of requests to another host that only a redirect names.
+        requests: the methods of the requests since the last `begin`.
+        elsewhere: the number of requests to a second host, which only redirects name.
     """
 
     def __init__(self, response: Mapping[str, Any]) -> None:
@@ -73,7 +73,7 @@ class FailingApi:
         self._other.close()
 
     async def begin(self, failure: ApiFailure | None) -> None:
-        """Let all later requests fail in this way; None ends the failure."""
+        """Make all later requests fail as `failure` specifies; None ends the failure."""
         self.failure, self.requests, self.elsewhere = failure, [], 0
         if failure is not None and failure.answer is None:
             await self._close()
@@ -108,7 +108,7 @@ class FailingApi:
         self._tasks.discard(task)
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Handle one request per connection, so that a failure never affects other requests."""
+        """Handle one request per connection, so that a failure cannot affect another request."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         self.requests.append(head.partition(" ")[0])
         fields = (line.partition(":") for line in head.split("\r\n")[1:])
@@ -159,7 +159,7 @@ async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None
 
 
 def _unfinished(hostile: FailingApi, body: bytes) -> bytes:
-    """Return a response that breaks off in its body, or in its head if the body is empty (RFC 9110 §9.3.2)."""
+    """Return a response that ends too early: in its body, or in its head if `body` is empty (RFC 9110 §9.3.2)."""
     head = _head(200, "application/json", "Content-Length: 100000")
     return head[:-2] + b"X-More: " if hostile.requests[-1] == "HEAD" else head + body
 
@@ -198,7 +198,7 @@ def _fixed(body: bytes, kind: str) -> Answer:
 
 
 async def _wrong_shape(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
-    """Send JSON of a shape that is not documented: a list instead of an object, or an object instead of a list."""
+    """Send JSON of an undocumented shape: a list instead of an object, or an object instead of a list."""
     odd = {"unexpected": [1, {"deeper": None}]}
     await _send(writer, 200, json.dumps([odd] if isinstance(hostile.response.get("body"), dict) else odd).encode())
 
@@ -230,9 +230,10 @@ def _bomb(encoding: str) -> Answer:
 
 @cache
 def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
-    """Return a gigabyte of zeros, compressed to a megabyte (RFC 1950 to 1952): its head, repeated block and tail.
+    """Return the head, a repeatable block and the tail of a gigabyte of zeros, compressed (RFC 1950 to 1952).
 
-    The repeated block is sent a thousand times. The block ends with a full flush, so that each copy is independent.
+    The block, sent a thousand times, gives the gigabyte. A full flush ends the block, so that each copy can be
+    decompressed without the copies before it.
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -284,14 +285,14 @@ async def observe_failures(
     *,
     seconds: float,
 ) -> None:
-    """Let the API fail in every way; add the outcomes, or the reason why they are missing, to the evidence.
+    """Make the API fail in every way, and add the outcomes to the evidence; or add why no outcome is available.
 
     Args:
         evidence: the observations so far.
         target: a server started by command, with cases.
-        plan: the calls of the cases; only one read call and one write call are made.
-        environ: the variables of the server; its base URL is replaced.
-        seconds: time limit of all failures together.
+        plan: the calls of the cases; only one read call and one write call of them are made.
+        environ: the server's environment variables; the base URL in them is replaced.
+        seconds: time limit for all failures together.
     """
     subjects = choose_calls_to_fail(plan)
     rows = evidence.failures
@@ -314,7 +315,7 @@ async def observe_failures(
 
 
 def _failures_by_process() -> list[tuple[ApiFailure, ...]]:
-    """Return the failures by process."""
+    """Group the failures by the server process that they are tested in."""
     quick = tuple(one for one in FAILURES if not one.waits)
     return [quick, *((one,) for one in FAILURES if one.waits)]
 
@@ -326,7 +327,7 @@ def choose_calls_to_fail(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with one of these methods, preferably one with content in its response."""
+    """Return the first call with one of these methods; prefer calls whose API response has content."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 
@@ -337,7 +338,7 @@ def _body(planned: PlannedCall) -> Any:
 
 
 class _ToolUnderFailures:
-    """One tool in one process, called once for each of some failures of its API. The evidence gets the outcomes."""
+    """Calls of one tool in one server process: one call for each failure of the API."""
 
     def __init__(
         self,
@@ -397,7 +398,7 @@ class _ToolUnderFailures:
         )
 
     async def _call_until_success(self) -> WireExchange:
-        """Return the first successful call while the API was healthy, or the last attempt."""
+        """Return the first successful call during a healthy API, or else the last call."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
             if not exchange.failed:
@@ -420,7 +421,7 @@ class _ToolUnderFailures:
         return replace(exchange, received=json.loads(text))
 
     async def _start(self) -> str:
-        """Start the process and initialize it; return the reason for a failure, or ""."""
+        """Start the process and initialize the session; return "", or the reason for a failure."""
         started = await StdioConversation.start(
             self._target.command or (), self._target.cwd, self._environ, f"failures, {self._planned.tool}"
         )
@@ -445,7 +446,7 @@ class _ToolUnderFailures:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
 
     def _memory(self) -> int | None:
-        """Return the peak megabytes of the process and its children; None if the system does not report memory."""
+        """Return the peak memory of the process and its children in megabytes, or None if it is unknown."""
         if self._process is None:
             return None
         peaks = [peak // 1024 for pid in _process_group(self._process.pid) if (peak := peak_memory(pid)) is not None]

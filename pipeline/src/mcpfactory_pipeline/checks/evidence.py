@@ -1,7 +1,7 @@
-"""Observations of one server, which the rules check. Data only; `validation.observe` and its helpers fill the evidence.
+"""Observations of one server; rules check them.
 
-A rule never talks to a server. A missing observation has its reason in `missing`, so that a rule can distinguish "not
-applicable" from "not checked".
+Data only; `validation.observe_server` and its helpers fill the evidence. Rules never talk to a server. `missing` has
+the reason for each missing observation, so that rules can distinguish "not applicable" from "not checked".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Lifecycle = Literal["legacy", "modern"]
 
 @dataclass(slots=True)
 class ServerMessage:
-    """Notification or request sent by the server. `during` is the client request in progress, or None."""
+    """Notification or request from the server. `during` is the client's request that was in progress, or None."""
 
     message: Json
     during: Json | None = None
@@ -49,7 +49,7 @@ class ServerMessage:
 
 @dataclass(slots=True)
 class Session:
-    """One session with the server, filled by its `Conversation`.
+    """One session with the server; its `Conversation` fills the record.
 
     On stdio, a session lasts from the start of a process to its end.
     """
@@ -76,10 +76,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class NotificationStream:
-    """A notification stream that a client opened: its messages, in order, and the answer that ended it.
+    """A notification stream: the messages on it in order, and the answer that ended it.
 
-    On stdio all streams share one channel. A message without the ID of an open stream counts for the oldest
-    unacknowledged stream, or for the first stream.
+    On stdio, all streams share one channel. There, a message without the id of an open stream belongs to the oldest
+    unacknowledged stream, or to the first stream.
     """
 
     request: Json
@@ -88,7 +88,7 @@ class NotificationStream:
     ended: bool = False  # True if the stream ended without an answer
 
     def to_proof(self) -> dict[str, str]:
-        """Return the sent and received messages in the form of findings."""
+        """Return the sent and received messages in the format of findings."""
         heard = [*self.heard, *([] if self.answer is None else [self.answer])]
         return {
             "request": json.dumps(self.request),
@@ -98,7 +98,7 @@ class NotificationStream:
 
 @dataclass(frozen=True, slots=True)
 class ModifiedStateAnswer:
-    """Answer to a retry with a modified `requestState`, and at least one answer to an unmodified state."""
+    """Answer to a retry with a modified `requestState`, and answers to the unmodified state."""
 
     exchange: WireExchange
     unmodified: tuple[WireExchange, ...]
@@ -115,10 +115,10 @@ class EventStreamAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HttpProbeAnswer:
-    """Answer to one HTTP probe. Names of `headers` are lowercase; `message` is {} if the body has no JSON object.
+    """Answer to one HTTP probe.
 
-    `probe` is the probe's name; `what` describes the request ("a request without session id"). `stream` is None if
-    the answer is a single body.
+    The names in `headers` are in lower case. `message` is {} if the body has no JSON object. `what` describes the
+    request, for example "a request without session id". `stream` is None if the answer is not an event stream.
     """
 
     probe: str
@@ -140,7 +140,7 @@ class HttpProbeAnswer:
         return error.get("code") if isinstance(error, dict) else None
 
     def to_proof(self) -> dict[str, str]:
-        """Return the exchange in the form of findings."""
+        """Return the exchange in the format of findings."""
         return {
             "request": f"{self.verb} {json.dumps(dict(self.sent_headers))} {json.dumps(self.sent)}",
             "response": f"{self.status} {self.headers.get('content-type', '')} {json.dumps(self.message)}",
@@ -159,7 +159,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One tool call. `origin` is the source of the arguments."""
+    """One tool call. `origin` tells how the arguments were chosen."""
 
     tool: str
     exchange: WireExchange
@@ -178,10 +178,10 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentRequests:
-    """Requests that two clients send at the same time, with the same id.
+    """Two requests with the same id that two clients sent at the same time.
 
-    `alone` are earlier answers to the same requests; `again` has later answers; it is empty if `together` equals
-    `alone`.
+    `alone` has earlier answers to each request alone. `again` has later answers to each request alone; it is empty if
+    `together` equals `alone`.
     """
 
     alone: tuple[WireExchange, ...]
@@ -193,11 +193,11 @@ class ConcurrentRequests:
 class CallComparison:
     """Calls of a read-only tool that must give the same result in two situations.
 
-    A difference counts only if the results within each situation agree. `usual` are single calls in the normal
-    situation. `others` are the same calls in the situation `kind`. `default`: with a default of the schema as the value
-    of the argument `title`. `later`: a call after other read-only calls. `overlap`: a call while another call ran;
-    `rival` is the result of that other call when it runs alone. `failures`: after a call of the same tool that failed
-    many times. `consumed`: the call that followed the first one, with the same arguments, if the results differ.
+    A difference counts only if the results in each situation are equal. `usual` has calls in the normal situation.
+    `others` has the same calls in situation `kind`. `default`: the call states the schema's default for the argument
+    `title`. `later`: the call follows calls of other read-only tools. `overlap`: the call runs at the same time as a
+    second call. `rival` is the result of the second call if that call runs alone. `failures`: the call follows many
+    failed calls of the same tool. `consumed`: the call repeats the first call, which had a different result.
     """
 
     kind: Literal["default", "later", "overlap", "failures", "consumed"]
@@ -210,7 +210,7 @@ class CallComparison:
 
 @dataclass(frozen=True, slots=True)
 class AnswerDuringSlowCall:
-    """Request during a slow call of `tool`: The request is `ping`, or the same call after a canceled call."""
+    """Request during a slow call of `tool`: a `ping`, or the same call after the cancellation of a call."""
 
     kind: Literal["ping", "after cancellation"]
     tool: str
@@ -220,7 +220,7 @@ class AnswerDuringSlowCall:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedCall:
-    """A correct call of an evaluation case, made against the simulated API."""
+    """Correct call from an evaluation case, made against the simulated API."""
 
     case: str
     call: RecordedCall
@@ -232,7 +232,7 @@ class EvaluatedCall:
 
 @dataclass(frozen=True, slots=True)
 class ElicitationOutcome:
-    """Three calls of one case whose tool asks a person: the client cannot ask, a person agrees, a person declines."""
+    """Three calls of a case whose tool asks a person: the client cannot ask, a person agrees, a person declines."""
 
     question: str
     unasked: RecordedCall
@@ -242,11 +242,11 @@ class ElicitationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ApiFailure:
-    """One kind of API failure. `error`: the tool must return an error, and its text must contain the HTTP `status`.
+    """One kind of API failure.
 
-    `answer` sends the response; if `answer` is None, the failure is a closed port. `heavy`: the memory of the server is
-    measured. `waits`: the tool may wait or retry for seconds, so the failure is observed in its own process, at the
-    same time as the others.
+    If `error` is set, the tool must return an error, and the error text must contain the HTTP `status`. `answer` sends
+    the response; None means that the port is closed. If `heavy` is set, the memory of the server is measured. If
+    `waits` is set, the tool may wait or retry for seconds, so the failure gets a separate process.
     """
 
     id: str
@@ -260,7 +260,7 @@ class ApiFailure:
 
 @dataclass(frozen=True, slots=True)
 class FailureOutcome:
-    """A call during one failure of the API, and the next call after the API recovered."""
+    """A call during one API failure, and the next call after the API recovered."""
 
     failure: ApiFailure
     tool: str
@@ -282,7 +282,7 @@ class FailureOutcome:
         return answer_text(self.exchange)
 
     def to_json(self) -> Json:
-        """Return the row of the report's matrix, independent of the machine."""
+        """Return a row for the report's matrix, without details that depend on the machine."""
         first = next((line.strip() for line in self.said.splitlines() if line.strip()), "nothing")[:200]
         return {
             "failure": self.failure.id,
@@ -297,7 +297,7 @@ class FailureOutcome:
 
 
 def answer_text(exchange: WireExchange) -> str:
-    """Return the text that a model receives: the result, the protocol error, or the reason why both are missing."""
+    """Return the text that a model receives: the result, the protocol error, or the reason for a missing answer."""
     if exchange.error is not None:
         return str(exchange.error.get("message", ""))
     content = (exchange.result or {}).get("content")
@@ -313,7 +313,7 @@ def sent_arguments(call: RecordedCall) -> Json:
 
 
 def _named_call(sent: Any) -> Json:
-    """Return tool name and arguments in a call message; {} if the message is not a call."""
+    """Return the tool name and the arguments in a call message; {} for any other message."""
     if isinstance(sent, str):
         try:
             sent = json.loads(sent)
@@ -328,23 +328,23 @@ def _named_call(sent: Any) -> Json:
 
 
 def is_search_call_tool(tool: Json) -> bool:
-    """Return True if a listed tool is the call tool of search mode, which calls other tools by name."""
+    """Return True if a listed tool is search mode's call tool, which calls other tools by name."""
     meta = tool.get("_meta")
     return isinstance(meta, dict) and meta.get(CALLS) is True
 
 
 def hint(tool: Any, name: str) -> Any:
-    """Return an annotation of a tool, or None if it is missing."""
+    """Return an annotation of a tool, or None if the annotation is missing."""
     annotations = tool.get("annotations")
     return annotations.get(name) if isinstance(annotations, dict) else None
 
 
 @dataclass(slots=True)
 class Evidence:
-    """Observations of one server; `observe` fills the record, and rules only read it.
+    """Observations of one server.
 
-    `handshakes` maps each handshake revision to the exchange of `initialize`; `discover` is the exchange of
-    `server/discover`. `tools` are the listed objects as received; use `named_tools` for tools with a usable name.
+    `handshakes` maps each handshake revision to the exchange of `initialize`. `discover` is the exchange of
+    `server/discover`. `tools` are the listed objects as received; `named_tools` omits invalid entries.
     """
 
     transport: Transport = "stdio"
@@ -403,17 +403,17 @@ class Evidence:
 
     @property
     def traffic(self) -> list[WireExchange]:
-        """Return all requests of all sessions, in order."""
+        """Return the requests of all sessions, in order."""
         return [exchange for session in self.sessions for exchange in session.exchanges]
 
     @property
     def needs_credentials(self) -> bool:
-        """Return True if the server answered no request because it requires credentials."""
+        """Return True if no request was answered because the server requires credentials."""
         return not self.lifecycles and any(one.status == NEEDS_CREDENTIALS for one in self.traffic)
 
     @property
     def server_messages(self) -> list[ServerMessage]:
-        """Return all notifications and requests of the server, except messages on notification streams."""
+        """Return all notifications and requests from the server, except messages on notification streams."""
         return [message for session in self.sessions for message in session.messages]
 
     @property
@@ -424,16 +424,16 @@ class Evidence:
 
     @property
     def named_tools(self) -> tuple[tuple[str, Json], ...]:
-        """Return (name, tool) for each listed tool that is an object and whose name is a string."""
+        """Return (name, tool) for each listed object with a text as name."""
         return tuple(
             (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         )
 
     @property
     def read_only_tools(self) -> dict[str, Json]:
-        """Return the tools with readOnlyHint by name.
+        """Return name → tool for the tools with `readOnlyHint`.
 
-        If several tools share a name, the name is omitted, because any of them may answer.
+        A name that several tools share is omitted, because any of these tools may answer.
         """
         counts = Counter(name for name, _ in self.named_tools)
         return {
@@ -442,14 +442,14 @@ class Evidence:
 
     @property
     def answered_reads(self) -> dict[str, Json]:
-        """Return method → params of a request without effects that the server answered with a result."""
+        """Return method → params of a successful request without effects."""
         asked = [self.probes.get("read-resource"), self.probes.get("get-prompt")]
         asked += [call.exchange for call in self.calls if call.tool in self.read_only_tools and not call.failed]
         return {one.method: one.params for one in asked if one is not None and one.result is not None}
 
     @property
     def output_schemas(self) -> dict[str, Any]:
-        """Return tool name → outputSchema for the named tools that have an outputSchema."""
+        """Return tool name → outputSchema."""
         return {name: tool["outputSchema"] for name, tool in self.named_tools if "outputSchema" in tool}
 
     @property
@@ -459,7 +459,7 @@ class Evidence:
 
     @property
     def answers(self) -> tuple[RecordedCall, ...]:
-        """Return the calls with arguments of cases, with guessed arguments, and with arguments of evaluation cases."""
+        """Return the calls with arguments from cases, guesses and evaluation cases."""
         evaluated = (one.call for one in self.evaluated)
         return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
 
@@ -470,7 +470,7 @@ class Evidence:
 
     @property
     def called(self) -> tuple[Json, ...]:
-        """Return each `tools/call` that was sent; `tool` is "" if the request has no name."""
+        """Return each `tools/call` that was sent. `tool` is "" if the request has no tool name."""
         sent: list[WireExchange | HttpProbeAnswer] = [*self.traffic, *self.http.values()]
         sent += [*self.in_sandbox, *(one.call.exchange for one in self.evaluated)]
         sent += [call.exchange for one in self.persons for call in (one.unasked, one.agreed, one.declined)]
@@ -479,17 +479,17 @@ class Evidence:
 
     @property
     def untried(self) -> dict[str, str]:
-        """Return tool → the reason why it is unproven: it was not called, or its evaluation case proves nothing."""
+        """Return tool → why nothing proves that it works: it was not called, or its evaluation case proves nothing."""
         shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}
         reasons = {one.call.tool: one.shows_nothing or "its evaluation case did not pass" for one in self.evaluated}
         return {tool: reasons.get(tool, why) for tool, why in self.uncalled.items() if tool not in shown}
 
     def missing_reason(self, what: str) -> str:
-        """Return the reason why the observation `what` is missing."""
+        """Return why the observation `what` is missing."""
         return self.missing.get(what) or self.missing.get("*", "it was not observed")
 
     def parameters(self) -> Iterator[tuple[str, str, Any]]:
-        """Yield (tool, property, schema) of each top-level property of an inputSchema."""
+        """Yield (tool, property, schema) for each top-level property of an inputSchema."""
         for name, tool in self.named_tools:
             for key, value in properties_of(tool.get("inputSchema")).items():
                 yield name, key, value
@@ -498,8 +498,8 @@ class Evidence:
 def measure(evidence: Evidence) -> dict[str, int]:
     """Return the available measurements.
 
-    `start_ms`: fastest time from start to first answer; `list_ms`: time to get all pages of the tool list; `call_ms`:
-    median time of the answered calls; `memory_mb`: peak memory of the largest process (stdio, Linux).
+    `start_ms`: shortest time from the start to the first answer. `list_ms`: time to get all pages of the tool list.
+    `call_ms`: median time of the answered calls. `memory_mb`: peak memory of the largest process (stdio, Linux).
     """
     found: dict[str, int] = {}
     if starts := [session.milliseconds for session in evidence.sessions if session.answered]:

@@ -1,4 +1,4 @@
-"""Models behind an OpenAI-compatible endpoint (chat completions with tools), through the vendor's client."""
+"""Models behind an OpenAI-compatible endpoint (chat completions with tools), through OpenAI's client library."""
 
 from __future__ import annotations
 

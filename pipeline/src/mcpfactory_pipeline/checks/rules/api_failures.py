@@ -1,4 +1,4 @@
-"""Rules about a server whose API fails: the failure matrix."""
+"""Rules about a server's behavior while its API fails."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ONCE: Final = frozenset({"POST", "PATCH"})
 def _rows(
     choose: Callable[[FailureOutcome, Evidence], bool] = lambda _row, _evidence: True, *, none: str = ""
 ) -> Scope[FailureOutcome]:
-    """Return a scope with the outcomes that `choose` selects; `none` is the reason if `choose` selects no outcome."""
+    """Return a scope of the outcomes that `choose` selects. `none` is the reason if no outcome is selected."""
 
     def scope(evidence: Evidence) -> RuleSubjects[FailureOutcome] | RuleOutcome:
         if not evidence.with_cases:

@@ -76,7 +76,7 @@ def _contents(evidence: Evidence) -> list[_Block]:
 
 
 def _reads(evidence: Evidence, probe: str) -> list[WireExchange]:
-    """Return the probe's exchange, which reads the first prompt or resource, and the exchanges that read the rest."""
+    """Return the exchange of the probe, which reads the first item, and the exchanges that read further items."""
     first = evidence.probes.get(probe)
     return [] if first is None else [first, *(one for one in evidence.later_reads if one.method == first.method)]
 
@@ -149,7 +149,7 @@ def _member_types(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]
 
 
 def _optional_members(entry: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) of the optional members of a result, and of its entries."""
+    """Yield (name, value) of the optional members of a result and its entries."""
     todo = [entry]
     while todo:
         one = todo.pop()
@@ -161,9 +161,9 @@ def _optional_members(entry: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:
-    """Return all metadata keys, each with its first exchange.
+    """Return all metadata keys, each with the first exchange that contains it.
 
-    Schemas and structured content are skipped: their keys belong to the server.
+    Keys in schemas and structured content belong to the server, so they are skipped.
     """
     found: dict[str, WireExchange] = {}
     for exchange in evidence.traffic:
@@ -284,9 +284,9 @@ def _mime(block: _Block) -> Iterator[Fault]:
 
 
 def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
-    """Return the syntax error of JSON or XML data; "" for valid data, and for any other format.
+    """Return the syntax error of JSON or XML data; "" for valid data, and for other formats.
 
-    `encoding` overrides the encoding that XML declares.
+    `encoding` overrides the encoding in the XML declaration.
     """
     try:
         if essence == "application/json" or essence.endswith("+json"):

@@ -1,6 +1,6 @@
-"""Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles. These rules do not apply on stdio.
+"""Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles.
 
-The table in `transport.http_probes` defines the requests and most of the expected answers.
+`transport.http_probes` defines the requests and most of the expected answers.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ rule, row = RULES.rule, RULES.row
 class HttpScope:
     """The answers to HTTP probes, in the order of the probes.
 
-    The probe `after` has a wrong header. If the answer to this probe is not the error for wrong headers, the server
-    does not check the header. In that case, the rule does not apply, and `reason` is the explanation.
+    Probe `after` has a wrong header. The rule applies only if the server checks this header, that is, answers `after`
+    with the error for wrong headers. `reason` explains why the rule otherwise does not apply.
     """
 
     names: tuple[str, ...]
@@ -87,10 +87,10 @@ _ORIGINS: Final = http_probe_scope(
       hint=("compare Origin, if present, with the origins that you serve, before anything else. "
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
-    """Lower the severity if a foreign Host is refused, because this refusal also prevents DNS rebinding.
+    """Lower the severity if the server refuses a foreign Host: that also prevents DNS rebinding.
 
-    The severity of lookalike origins stays, because they are sent only to servers that refuse a foreign Origin. Such a
-    server refuses a request with a foreign Host because of the Origin, so the refusal does not prove a check of Host.
+    The severity stays for lookalike origins, because only servers that refuse a foreign Origin get these probes. Such a
+    server refuses a foreign Host because of the Origin, so the refusal does not prove a check of Host.
     """
     rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500
@@ -215,7 +215,7 @@ def _guessable(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _differing(first: str, second: str) -> int:
-    """Return the number of characters that differ; the rest of the longer text also counts."""
+    """Return the number of different characters; further characters of the longer text also count."""
     return sum(one != other for one, other in zip_longest(first, second))
 
 

@@ -242,7 +242,7 @@ def _ids(evidence: Evidence) -> RuleOutcome:
 
 
 def _without_id(exchange: WireExchange) -> bool:
-    """Return True if a request was refused with an HTTP error status and without an id, as basic/transports allows."""
+    """Return True if the server refused a request with an HTTP error and without an id, as basic/transports allows."""
     return exchange.status >= 400 and exchange.error is not None and (exchange.received or {}).get("id") is None
 
 
@@ -303,7 +303,7 @@ def _answered_batch(evidence: Evidence) -> RuleOutcome | None:
 def _silent_batches(evidence: Evidence) -> RuleSubjects[tuple[Probe, WireExchange]] | RuleOutcome:
     """Return the batches that contain no requests.
 
-    Another rule reports messages that are answered even outside a batch.
+    Messages that are answered even outside a batch are left out: another rule reports them.
     """
     found: list[tuple[Probe, WireExchange]] = []
     for name, alone in (("batch-notifications", "notification"), ("batch-responses", "response")):

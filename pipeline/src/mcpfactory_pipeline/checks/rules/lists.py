@@ -43,7 +43,7 @@ class ListScope:
         return not_checked(evidence.missing_reason(self._method)) if listing is None else RuleSubjects([listing])
 
     def faults(self, listing: Listing) -> Iterator[Fault]:
-        """Yield a fault for an incomplete list, and a fault for the entries without a key."""
+        """Yield faults for an incomplete list, and for entries without a key."""
         shown = listing.exchanges[-1] if listing.exchanges else None
         if listing.problem:
             no_method = shown is not None and shown.code == METHOD_NOT_FOUND
@@ -184,7 +184,7 @@ def _uris(resource: tuple[str, Any]) -> Iterator[Fault]:
 
 
 def _is_uri(text: str, *, template: bool) -> bool:
-    """Return True if a text has a scheme and no blanks (RFC 3986), and all braces are expressions (RFC 6570)."""
+    """Return True if the text has a scheme and no blanks (RFC 3986), and all its braces are expressions (RFC 6570)."""
     plain = _EXPRESSION.sub("x", text) if template else text
     scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", plain)
     return bool(scheme or (template and text.startswith("{"))) and not re.search(

@@ -56,9 +56,9 @@ def _answers(
     by_method: bool = False,
     none: str = "",
 ) -> Scope[WireExchange]:
-    """Return a scope of chosen answers to per-request messages; by default all results.
+    """Return a scope of chosen answers to per-request messages; by default, all results.
 
-    If `by_method` is set, each method counts once. `none` is the reason if no answer matches.
+    If `by_method` is set, each method counts once. `none` is the reason if no answer is selected.
     """
 
     def scope(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
@@ -351,7 +351,7 @@ def _is_asked(asked: Json, key: str, value: Any) -> bool:
 
 
 def _is_wanted(message: Json, asked: Json) -> bool:
-    """Return True if a filter allows a notification; a filter restricts only notifications about changes."""
+    """Return True if a filter allows a notification; filters restrict only notifications about changes."""
     method = str(message.get("method"))
     if method == _UPDATED:
         return _params(message).get("uri") in asked.get("resourceSubscriptions", [])

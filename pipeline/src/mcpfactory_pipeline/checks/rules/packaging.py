@@ -1,4 +1,4 @@
-"""Rules about a server's package. These rules apply only to servers of a workspace, whose sources are available."""
+"""Rules about the package of a workspace's server; other servers are exempt."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _reproducible(package: PackageFacts) -> Iterator[Fault]:
 
 
 def _hand_written(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
-    """Return the package, and count all tools as subjects, because generated tools always have a body."""
+    """Return the package as the subject of a rule that counts all tools."""
     count = max(len(evidence.named_tools), 1)
     return RuleSubjects([evidence.package], count) if evidence.package else _package(evidence)
 

@@ -1,4 +1,4 @@
-"""Rules for successful answers: a tool must do its work, and not only claim that it did."""
+"""Rules about successful answers: a tool must do its work, not only claim that it did."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
-    """Return True if a tool's answer describes itself as unfinished; arguments repeated in the answer do not count."""
+    """Return True if a tool's answer describes the tool as unfinished; repeated arguments do not count."""
     text = "\n".join(_texts_of(answer_text(call.exchange).strip()))
     given = sorted((value for value in sent_arguments(call).values() if isinstance(value, str) and value), key=len)
     parts = [rf"(?<!\w){re.escape(value)}(?!\w)" for value in reversed(given)]
@@ -172,10 +172,9 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 def _distinct(evidence: Evidence) -> RuleOutcome:
     """Return a fault if all tools (at least two) give the same answer.
 
-    An empty answer, or an answer about missing data, is not a fault.
+    Empty answers, and answers about missing data, are allowed.
 
-    Tools that change data may all return the same confirmation. Therefore at least one of the compared tools must be
-    read-only.
+    Tools that change data may all return the same confirmation, so at least one tool must be read-only.
     """
     own = [call for call in evidence.calls if not call.failed and not call.requests and not call.mismatches]
     tools = {call.tool for call in own}

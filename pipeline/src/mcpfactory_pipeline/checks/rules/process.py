@@ -23,16 +23,16 @@ from mcpfactory_pipeline.plan.gates import COST_GATES
 RULES: Final = RuleTable()
 rule = RULES.rule
 _NO_HANDSHAKE: Final = frozenset({"before the handshake", f"session {LATEST_MODERN}"})
-"""Sessions that do not begin with `initialize`; a server of the handshake lifecycle may end them."""
+"""Sessions that do not begin with `initialize`; a server of the handshake lifecycle may end these sessions."""
 START_WITHIN: Final = 10_000  # milliseconds; shortest time that a common client (Codex CLI) waits for a server to start
 END_WITHIN: Final = 2_000  # maximum milliseconds from the end of stdin to the exit of the process
 _STDERR: Final = 1500  # maximum characters of stderr in a finding, from its end
 
 
 def _started(reason: str = "") -> Scope[Session]:
-    """Return a scope of the sessions in which the server answered.
+    """Return a scope of the sessions with an answer from the server.
 
-    If `reason` is set, the rule does not apply over HTTP.
+    If `reason` is set, it explains why the rule does not apply over HTTP.
     """
 
     def scope(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
@@ -143,7 +143,7 @@ def _in_time(session: Session) -> Iterator[Fault]:
       source="MCP basic/transports, stdio: the server must not write anything else to stdout",
       hint="log to stderr; a stray print breaks clients")  # fmt: skip
 def _stdout(session: Session) -> Iterator[Fault]:
-    """Check the sessions with an answer; process.starts reports the stdout of all other sessions."""
+    """Check the sessions with an answer; process.starts reports the stdout of other sessions."""
     if session.pollution:
         lines = (
             f"{pluralize(len(session.pollution), 'line')} on stdout {'is' if len(session.pollution) == 1 else 'are'}"
@@ -203,7 +203,7 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
     """Yield processes that did not end.
 
-    Yield processes that ended late only if all ended late, because a busy machine delays some.
+    Late processes count only if all processes ended late, because a busy machine delays some.
     """
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
@@ -220,7 +220,7 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 
 
 def _limited(limit: str) -> Scope[tuple[int, float]]:
-    """Return a scope with the subject (measured, allowed) if the measured value exceeds this limit of the policy."""
+    """Return a scope with (measured, allowed) if a measured value exceeds this limit of the policy."""
 
     def scope(evidence: Evidence) -> RuleSubjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)

@@ -113,7 +113,7 @@ def _name_portable(named: tuple[str, Any]) -> Iterator[Fault]:
 def _input_valid(one: _Schema, evidence: Evidence) -> Iterator[Fault]:
     """Check the schema of a tool.
 
-    If no protocol revision of the server defines a default dialect, a schema in draft 7 is also valid.
+    Draft 7 is also valid if the server's protocol revisions define no default dialect.
     """
     unsaid = max(evidence.revisions, default=DIALECT) < DIALECT
     older = unsaid and isinstance(one.schema, dict) and "$schema" not in one.schema
@@ -212,7 +212,7 @@ _FILLER: Final = frozenset({"a", "an", "one", "the", "tool", "function", "to", "
 
 
 def count_tool_tokens(tool: Any) -> int:
-    """Return the approximate number of tokens in the part of a tool that clients pass to models."""
+    """Return the approximate number of tokens in the parts of a tool that clients pass to models."""
     return estimate_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 

@@ -154,7 +154,7 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 class CanarySubjects:
     """Scope of one kind of canary.
 
-    The subjects are the first successful canaries of the arguments. The count includes all tried arguments.
+    The subjects are the first successful canary of each argument. All tried arguments count.
 
     `what` describes the values of the argument. `how` describes the evidence that a canary was successful.
     """
@@ -177,7 +177,7 @@ class CanarySubjects:
         return RuleSubjects(list(caught.values()), len({one.probe.place for one in tried}))
 
     def faults(self, canary: CanaryResult) -> Iterator[Fault]:
-        """Yield the fault for a canary, with a lower severity if the server states that the value names a file."""
+        """Yield the fault for a canary; the severity is lower if the server states that the value names a file."""
         probe = canary.probe
         lesser: Severity | None = 3 if probe.stated else None
         yield Fault(f"{probe.argument!r} is vulnerable: {self.how}", probe.target, canary.exchange, lesser=lesser)

@@ -33,7 +33,7 @@ def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMes
 
 
 def _messages(*, lifecycle: Lifecycle | str = "", method: str = "") -> Scope[ServerMessage]:
-    """Return a scope of the messages of a lifecycle ("" for both), optionally only messages with `method`."""
+    """Return a scope of the messages in a lifecycle ("" for both); `method` restricts the scope."""
 
     def scope(evidence: Evidence) -> RuleSubjects[ServerMessage] | RuleOutcome:
         sent = _sent(evidence, lifecycle)
@@ -135,7 +135,7 @@ def _log_level(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _during_tool_call(one: ServerMessage, evidence: Evidence) -> bool:
-    """Return True if a message came during the first call of a tool, which follows the probes of its session."""
+    """Return True if a message arrived during the first call of a tool, that is, after the probes of its session."""
     return one.during is not None and any(call.exchange.sent == one.during for call in evidence.calls)
 
 

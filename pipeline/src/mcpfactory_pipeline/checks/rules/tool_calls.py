@@ -87,7 +87,7 @@ def _fault(call: RecordedCall, words: str, lesser: Severity | None = None) -> Fa
 def _calls(choose: Callable[[Evidence], Iterable[RecordedCall]], none: str) -> Scope[RecordedCall]:
     """Return a scope of chosen calls; several calls of one tool count once.
 
-    `none` is the reason to report if there are no calls.
+    `none` is the reason if no call is selected.
     """
 
     def scope(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
@@ -107,7 +107,10 @@ def _is_unfinished(call: RecordedCall) -> bool:
       hint=("implement the tools; without cases, set readOnlyHint on tools that only read, so that they "
             "can be called"))  # fmt: skip
 def _tools_work(evidence: Evidence) -> RuleOutcome:
-    """Check that a tool succeeds. Failures with guessed arguments prove nothing, unless the answer reports a defect."""
+    """Check that a tool succeeds.
+
+    A failure with guessed arguments proves nothing, unless the answer reports a defect.
+    """
     reason = missing_calls_outcome(evidence)
     if reason is not None:
         return reason
@@ -129,7 +132,7 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
 def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     """Return the calls, except calls that timed out or were rate-limited by design.
 
-    A timeout counts if the call has a case, or if the tool has answered another call quickly and the server did not end.
+    A timeout counts if the call has a case, or if the server is alive and the tool has answered another call quickly.
     """
     if (reason := missing_calls_outcome(evidence)) is not None:
         return reason
@@ -141,7 +144,7 @@ def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutco
 
 
 def _is_slow_or_limited(call: RecordedCall, quick: Container[str]) -> bool:
-    """Return True if a call without a case was rate-limited, or timed out although no call of the tool is quick."""
+    """Return True if a call without a case was rate-limited, or timed out without a quick call of the tool."""
     slow = call.exchange.problem.startswith("no answer") and call.tool not in quick
     return call.origin != "case" and (slow or call.exchange.status == _BUSY)
 
@@ -218,7 +221,7 @@ def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
     """Return (reaction, lower severity) for a tool that did not answer wrong arguments with an error.
 
-    The gate closes only if there is evidence that the tool ran with the wrong arguments.
+    The gate closes only with evidence that the tool ran with the wrong arguments.
     """
     text = answer_text(call.exchange).strip()
     changing = next((one for one in call.requests if one["method"] not in ("GET", "HEAD")), None)
@@ -288,7 +291,7 @@ def _flagged(call: RecordedCall) -> Iterator[Fault]:
 
 
 def _big_integers(evidence: Evidence) -> RuleSubjects[tuple[RecordedCall, RecordedCall]] | RuleOutcome:
-    """Return pairs of calls with one different argument: 2^53 in the first call and 2^53+1 in the second."""
+    """Return pairs of calls that differ in one argument: 2^53 in the first call, 2^53+1 in the second."""
     calls = [call for call in evidence.further if not call.failed]
     pairs = [
         (one, other)
@@ -423,7 +426,7 @@ def _read_only(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
-    """Return True if the method, the API document, or the path and the tool's texts show that a request only reads."""
+    """Return True if a request only reads, according to its method, the API document, or its path and the tool."""
     if method in SAFE_METHODS or call.question in {f"{method} {path}", f"{method} {unquote(path)}"}:
         return True
     texts = (str(tool.get(text) or "") for text in ("title", "description"))
