@@ -1,14 +1,14 @@
 """Send the probes to a server, in a fixed order of sessions.
 
-Sessions, each in a separate process on stdio:
-1. the newest handshake revision, as a client that declares features: lists, probes, tool calls, and the start of a
-   second process; repeated once if the server does not answer;
-2. every older handshake revision: only `initialize`, and probes that only this revision has;
-3. the per-request revision: discover and its probes; the steps of session 1, if the server has no handshake revision;
-   then requests for which the server asks for input, without capabilities and with a modified state;
-4. an unknown revision, then messages that no client sends, and requests for which the server asked for input;
-5. requests before the handshake, when only ping is allowed;
-6. half a message, after which the server must still answer; then calls with extreme arguments.
+On stdio, each session has a separate process:
+1. The newest handshake revision, with declared features: lists, probes, tool calls, and the start of a second process.
+   The session is repeated once if the server does not answer.
+2. Every older handshake revision: `initialize`, and the probes that only this revision has.
+3. The per-request revision: `server/discover` and its probes. If the server has no handshake revision, the steps of
+   session 1 follow. At the end, the client repeats requests for input, without capabilities and with a modified state.
+4. An unknown revision: messages that no client sends, and requests for which the server asked for input.
+5. Requests before the handshake, when the specification allows only ping.
+6. Half a message, after which the server must still answer, and calls with extreme arguments.
 """
 
 from __future__ import annotations

@@ -41,9 +41,13 @@ Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
 class RootCause:
     """Rules whose findings are effects of a finding of rule `cause`.
 
-    `effects` has rule ids, or prefixes of ids such as `legacy.`; `match` further restricts the findings. The values of
-    `match` are: `tool` (same tool), `exchange` (same exchange as evidence), `unanswered` (findings without an answer,
-    and rules unchecked for that reason), `anywhere` (all findings), and `unchecked` (only unchecked rules).
+    `effects` has the ids of these rules, or prefixes of ids such as `legacy.`. `match` selects the findings:
+
+    - `tool`: findings about the same tool
+    - `exchange`: findings with the same exchange as evidence
+    - `unanswered`: findings about an unanswered request, and rules unchecked for that reason
+    - `anywhere`: all findings
+    - `unchecked`: no findings, only unchecked rules
     """
 
     cause: str

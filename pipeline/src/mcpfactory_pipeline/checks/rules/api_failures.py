@@ -75,10 +75,7 @@ def _lives(row: FailureOutcome) -> Iterator[Fault]:
 
 
 def _asks(row: FailureOutcome, evidence: Evidence) -> bool:
-    """Return True if the tool calls its API, and so notices the failure.
-
-    tool-calls.api-requests reports other tools.
-    """
+    """Return True if the tool calls its API; the rule tool-calls.api-requests reports other tools."""
     return any(other.requests for other in evidence.failures if other.tool == row.tool)
 
 

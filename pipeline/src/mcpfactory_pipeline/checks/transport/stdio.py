@@ -58,7 +58,7 @@ def pollution_hint(causes: Iterable[str]) -> str:
 
 
 def pollution_cause(line: bytes) -> str:
-    """Return a short description (from `_HINTS`) of an output line that is not a message."""
+    """Describe an output line that is not a message, with a text from `_HINTS`."""
     if line.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"{\x00" in line and line.count(b"\x00") * 3 > len(line)):
         return "UTF-16"
     if _CONTROL.search(line):
@@ -114,7 +114,7 @@ _INHERITED: Final = (
 
 
 class StdioConversation:
-    """A conversation over stdio. Use `StdioConversation.start`; The caller must call `close`."""
+    """A conversation over stdio. `StdioConversation.start` creates it; the caller must call `close`."""
 
     def __init__(self, process: asyncio.subprocess.Process, purpose: str) -> None:
         self.session = Session(purpose)
@@ -154,13 +154,13 @@ class StdioConversation:
 
     @property
     def pid(self) -> int:
-        """Return the ID of the process, which leads a separate process group."""
+        """Return the id of the process, which leads a separate process group."""
         return self._process.pid
 
     def serving_command(self) -> list[str]:
-        """Return the command line of the process that reads the requests; [] if the system does not report it.
+        """Return the command line of the process that reads the requests; [] if it is unknown.
 
-        Launchers such as `npx` and `uvx` start this process, which inherits the launcher's stdin.
+        Launchers such as `npx` and `uvx` start this process, and the process inherits their stdin.
         """
         started = self._process.pid
         readers = [one for one in sorted(descendants(started)) if _stdin_inode(one) == _stdin_inode(started)]
@@ -195,7 +195,7 @@ class StdioConversation:
         return exchange
 
     async def _answer_after(self, stray: Json, expected: object) -> Json:
-        """Return the answer that follows an answer without an id, which may be about an earlier notification."""
+        """Return the answer after an answer without id, which may concern an earlier notification."""
         try:
             answer = await asyncio.wait_for(self._answer(), _MOMENT)
         except TimeoutError:
@@ -211,8 +211,8 @@ class StdioConversation:
     ) -> tuple[WireExchange, WireExchange]:
         """Send a raw text and a message; see `Conversation.send_raw`.
 
-        Both messages are written together. An answer to `text` arrives before, or shortly after, the answer to
-        `message`. Therefore a server that drops invalid messages causes no long wait.
+        Both are written together. The answer to `text` arrives before, or shortly after, the answer to `message`.
+        Therefore a server that drops invalid messages causes no long wait.
         """
         problem = await self._write(text)
         after = await self._answer_to(message, patience, await self._write(message))
@@ -286,7 +286,7 @@ class StdioConversation:
         return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
-        """Wait until more than `number` streams are acknowledged or answered, or until the process closes stdout."""
+        """Wait until more than `number` streams are acknowledged or answered, or the process closes stdout."""
         while not self._readers[0].done():
             heard = self._log.heard or []
             if sum(is_jsonrpc_answer(one) or is_acknowledgement(one) for one in heard) > number:
@@ -295,7 +295,7 @@ class StdioConversation:
             await self._news.wait()
 
     async def close(self, *, terminate: bool = False) -> None:
-        """Close stdin or terminate the process, then wait, then kill the rest of the process group."""
+        """Close stdin or terminate the process, wait, then kill the rest of the process group."""
         session, ended_early = self.session, self._process.returncode
         session.memory = peak_memory(self._process.pid)
         began = time.monotonic()
@@ -353,7 +353,7 @@ class StdioConversation:
     async def _ended(self, patience: float) -> bool:
         """Wait at most `patience` seconds for the end of the process; return True if it ended.
 
-        `Process.wait` alone is not enough: in some Python versions it also waits until the pipes close. A process in a
+        `Process.wait` is not enough: in some Python versions, it also waits until the pipes close. A process in a
         separate session may keep the pipes open.
         """
         deadline = time.monotonic() + patience
@@ -438,7 +438,7 @@ def _encoded(message: Json | str) -> bytes:
 
 
 def peak_memory(pid: int) -> int | None:
-    """Return the peak memory of a living process in kilobytes; None if the system does not report this (proc(5))."""
+    """Return the peak memory of a living process in kilobytes, or None if it is unknown (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
