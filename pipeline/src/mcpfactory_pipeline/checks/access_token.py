@@ -24,7 +24,7 @@ async def request_access_token(url: str, oauth: OAuth, *, seconds: float) -> str
         why, _, remedy = str(error).partition("\nhint: ")
         hint = remedy or hint
     except (ConnectionLostError, HttpError, ProtocolError, McpError, TimeoutError) as error:
-        why = str(error) or f"no answer within {seconds:g} s"  # with a token, the checks judge these errors
+        why = str(error) or f"no answer within {seconds:g} s"
     if token := oauth.token(url):
         return token
     raise ValidationTargetError(f"cannot get an access token for {url}: {why}", hint=hint)

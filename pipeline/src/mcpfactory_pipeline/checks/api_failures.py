@@ -31,8 +31,8 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import case_response_body
 
 _BLOCK: Final = 1 << 20
-_BLOCKS: Final = 1024  # number of blocks, together one gibibyte
-_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros; a constant, because the computation is slow
+_BLOCKS: Final = 1024  # number of blocks that together are one gibibyte
+_CRC_OF_ZEROS: Final = 0x5B64C2B0  # Use a case with these methods only if no case has a method of the two sets above.
 _DRIP: Final = 0.05  # seconds between two bytes of a slow response
 _NO_JSON: Final = b'{"name": '
 _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
@@ -102,7 +102,7 @@ class FailingApi:
             writer.close()
         except asyncio.CancelledError:
             writer.transport.abort()
-        # Await the end of the connection, because asyncio logs an error if a reset was not awaited.
+        # Wait for the connection to end: asyncio logs an error if nobody awaits a reset.
         with suppress(ConnectionError, asyncio.CancelledError):
             await writer.wait_closed()
         self._tasks.discard(task)
@@ -237,7 +237,7 @@ def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
-    last = b"\x03\x00"  # an empty deflate block that is marked as the last block
+    last = b"\x03\x00"  # an empty deflate block with the mark of the last block
     size = _BLOCK * _BLOCKS
     if encoding == "deflate":
         return b"\x78\x9c", block, last + struct.pack(">I", (size % 65521) << 16 | 1)  # Adler-32 of zeros
@@ -268,9 +268,9 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 )
 
 
-_GRACE: Final = 4.0  # seconds that are added to the timeout of a call
-_START: Final = 20.0  # seconds; timeout of the first answer after a process starts
-_TRIES: Final = 4  # maximum number of calls until a call succeeds again
+_GRACE: Final = 4.0  # seconds added to the timeout of a call
+_START: Final = 20.0  # seconds; timeout of the first answer of a process
+_TRIES: Final = 4  # maximum number of calls to wait for a success
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
 # Use a case with one of these methods only if no case has a method of the two sets above.
@@ -367,8 +367,8 @@ class _ToolUnderFailures:
             self._environ = self._api.with_api(self._environ, api.base_url)
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
-                if (await self._call_until_success()).failed:  # the first call also triggers lazy loading
-                    return  # tool-calls.cases reports tools that fail with a healthy API
+                if (await self._call_until_success()).failed:  # the first call also loads what the server loads lazily
+                    return  # the rule tool-calls.cases reports tools that fail although the API is healthy
                 for failure in self._failures:
                     self._evidence.failures.append(await self._fail(api, failure))
             finally:
@@ -380,7 +380,7 @@ class _ToolUnderFailures:
         before = self._memory() if failure.heavy else None
         exchange = await self._call()
         if failure.status and exchange.failed and str(failure.status) not in answer_text(exchange):
-            await api.begin(failure)  # retry once, because the machine may have been too slow
+            await api.begin(failure)  # retry once, because the machine may have been busy
             exchange = await self._call()
         after = self._memory() if failure.heavy else None
         requests, elsewhere = tuple(api.requests), api.elsewhere
@@ -414,7 +414,7 @@ class _ToolUnderFailures:
         exchange = await self._process.ask(self._message("tools/call", params), self._patience)
         if exchange.received is None:  # the process ended or is still busy, so the next call starts a new process
             await self._end()
-        # Ports differ in each run, but equal servers must give equal reports.
+        # Mask the ports, which differ in each run: equal servers must give equal reports.
         text = json.dumps(exchange.received)
         for port in self._ports:
             text = text.replace(port, "")

@@ -27,16 +27,16 @@ from mcpfactory_pipeline.checks.samples import arguments_with_defaults
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message
 from mcpfactory_runtime.types import Json
 
-_SECONDS: Final = 2.0  # seconds for each comparison
+_SECONDS: Final = 2.0  # seconds per comparison
 _MAX_TOOLS: Final = 20
 _MAX_PAIRS: Final = 5
 _MAX_DEFAULTS: Final = 3  # per tool
 _FAILURES: Final = 12  # number of repetitions of a failing call
 _IDLE: Final = 1.1  # seconds; minimum pause before a repetition
 _MAX_IDLE: Final = 10.0  # seconds
-_CANCELABLE: Final = 100  # milliseconds; quicker calls are not canceled
-_LONGEST: Final = 5_000  # milliseconds; slower calls are not repeated
-_CANCELED: Final = 3  # number of calls that are canceled
+_CANCELABLE: Final = 100  # milliseconds; only slower calls are canceled
+_LONGEST: Final = 5_000  # milliseconds; only quicker calls are repeated
+_CANCELED: Final = 3  # number of calls to cancel
 _PAUSE: Final = 0.2  # seconds between a call and its cancellation
 
 
@@ -85,7 +85,7 @@ class CallComparer:
         await self._after_failures()
         slow = max(
             (one for one in self._evidence.calls if one.tool in self._tools and not one.failed),
-            # Round to tenths of a second, so that among similar durations, the first call wins.
+            # Round to tenths of a second, so that the first of several calls with similar durations wins.
             key=lambda one: one.exchange.milliseconds // 100,
             default=None,
         )

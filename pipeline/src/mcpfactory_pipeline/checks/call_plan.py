@@ -29,10 +29,10 @@ from mcpfactory_runtime.upstream.secrets import SHARED, Settings, server_overrid
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
-MAX_CALLS: Final = 50  # maximum number of calls that do not come from cases
-MAX_VARIED: Final = 20  # maximum tools that are also called with varied arguments
+MAX_CALLS: Final = 50  # maximum number of calls for servers without cases
+MAX_VARIED: Final = 20  # maximum number of tools that are also called with varied arguments
 MAX_FURTHER: Final = 200  # maximum number of additional calls with other arguments
-MAX_WRONG: Final = 5  # maximum tools that are called with invalid arguments
+MAX_WRONG: Final = 5  # maximum number of tools that are called with invalid arguments
 
 FurtherArguments = Callable[[Any, Mapping[str, Any]], list[tuple[str, dict[str, Any]]]]
 """Function that returns (changed argument, arguments) pairs for an inputSchema and the arguments of a call."""
@@ -120,7 +120,7 @@ def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall
     if not own:
         return "it has no case"
     if not safe:
-        # The call may reach the real API through a server URL that the test does not redirect.
+        # Such a call may reach the real API through a server URL that the test does not redirect.
         return "its case has no path, so the call may not reach the stub upstream"
     return [
         PlannedCall(
@@ -320,7 +320,7 @@ def required_variables(start: Path | None) -> dict[str, bool]:
         wanted = {entry["name"]: bool(entry.get("secret", True)) for entry in report.get("environment", [])}
     except (TypeError, KeyError, AttributeError) as error:
         raise _unreadable(file, error) from error
-    # Leave out the API's address, which the stub or the caller sets.
+    # Leave out the API's address: the stub API or the caller sets it.
     addresses = api_variables(start).variables_for_address("")
     return {name: secret for name, secret in wanted.items() if name not in addresses}
 

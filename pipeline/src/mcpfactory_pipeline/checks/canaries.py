@@ -32,7 +32,7 @@ _FACTORS: Final = (40013, 3)
 _PRODUCT: Final = f"bait{_FACTORS[0] * _FACTORS[1]}"
 _SUM: Final = f"bait$(({_FACTORS[0]}*{_FACTORS[1]}))"  # only a shell computes this expression and prints the product
 COMMANDS: Final = (f"x; echo {_SUM} #", f"$(echo {_SUM})", f"x' ; echo {_SUM} ; '")
-# Only interpreters of Python and JavaScript compute these expressions; expressions of calculators have no imports.
+# Only Python and JavaScript interpreters compute these expressions; calculators have no imports.
 CODE: Final = (
     f"'bait'+str(__import__('operator').mul({_FACTORS[0]},{_FACTORS[1]}))",
     f"'bait'+Function('return {_FACTORS[0]}*{_FACTORS[1]}')()",
@@ -163,7 +163,7 @@ def canary_tool_probes(
     )
     for kind, takes, confirms, values in kinds:
         chosen = [(name, tool, found) for name, tool in tools if (found := takes(name, tool))]
-        # Only some tools are tested, so test tools with a path in their description first.
+        # Tools with a path in their description come first, because only some tools are tested.
         for name, tool, found in sorted(chosen, key=lambda one: not _states_path(one[1], one[2][0]))[:MAX_TOOLS]:
             for argument in found[:MAX_ARGUMENTS]:
                 for value in values:
@@ -188,7 +188,7 @@ def _words_elsewhere() -> str:
     """Return the first words of the known file `_ELSEWHERE`, without punctuation that output formats may change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
-    except OSError:  # without the file, a canary cannot be confirmed
+    except OSError:  # a canary cannot be confirmed without this file
         return WORDS
     words: list[str] = re.findall(r"[A-Za-z ]+", begin)
     return max(words, key=len)
@@ -238,13 +238,13 @@ def _takes_address(_name: str, tool: Json) -> list[str]:
 
 def _takes_command(name: str, tool: Json) -> list[str]:
     if _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
-        return []  # running commands is the purpose of this tool
+        return []  # the purpose of this tool is to run commands
     return takes_text(name, tool)
 
 
 def _takes_code(name: str, tool: Json) -> list[str]:
     if _RUNS_CODE.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
-        return []  # running code is the purpose of this tool
+        return []  # the purpose of this tool is to run code
     return takes_text(name, tool)
 
 

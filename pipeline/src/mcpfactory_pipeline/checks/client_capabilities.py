@@ -17,11 +17,11 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 FEATURES: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-# Features that need no stream outside of a call. Over HTTP, the client opens no such stream.
+# Features that need no stream outside of a call, because the client opens no such stream over HTTP.
 FEATURES_IN_CALLS: Final[Json] = {"elicitation": FEATURES["elicitation"]}
-MAX_ROUNDS: Final = 5  # maximum number of answers that the client sends for one request
+MAX_ROUNDS: Final = 5  # maximum number of answers to one request for input
 _NEEDED: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
-_MAX_ASKING: Final = 3  # maximum number of requests to repeat with the input that the server asked for
+_MAX_ASKING: Final = 3  # maximum number of requests for input to repeat
 _RETRY_KEYS: Final = ("inputResponses", "requestState")
 _SAMPLED: Final = {
     "role": "assistant",
@@ -51,7 +51,7 @@ def answer_input_request(request: Json) -> Json:
     if feature == "sampling":
         return _SAMPLED
     if not isinstance(schema, dict):
-        return {"action": "decline"}  # the question is a URL, which a test cannot open
+        return {"action": "decline"}  # the question is a URL, and a test cannot open a URL
     return {"action": "accept", "content": consent_form_values(schema)}
 
 

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.launch.start_command import convert_client_error, parse
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
-# Field → its type, and an example.
+# Field → type and example.
 _FIELDS: Final[Mapping[str, tuple[type, str]]] = {
     "arguments": (dict, "arguments: {q: tea}"),
     "contains": (str, 'contains: "some words"'),
@@ -85,7 +85,7 @@ def _read(file: Path) -> list[DeclaredTest]:
         data, _ = parse(file.read_bytes(), problems)
     except (OSError, ParseError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
-    # For example, a second key `tests:` would silently replace the first key.
+    # Otherwise, for example, a second key `tests:` would silently replace the first.
     if found := problems.all():
         raise ConfigError(
             f"{file}: {found[0].pointer}: {found[0].message}", hint="write exactly one list of tests in each file"

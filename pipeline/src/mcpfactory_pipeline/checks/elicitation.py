@@ -41,7 +41,7 @@ class SimulatedPerson:
         """Return the result of `elicitation/create`."""
         self.asked.append(str(params.get("message", "")))
         schema = params.get("requestedSchema")
-        # An elicitation without a schema asks the person to open a URL. A test cannot open the URL.
+        # Without a schema, an elicitation asks the person to open a URL, which a test cannot do.
         if self.answer == "declines" or not isinstance(schema, dict):
             return dict(_DECLINES)
         content = dict(consent_form_values(schema) if self.answer == "agrees" else self.answer)

@@ -104,10 +104,10 @@ def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
     return []
 
 
-_AT_ONCE: Final = 2  # maximum parallel cases; each case needs two processes
+_AT_ONCE: Final = 2  # maximum number of parallel cases; each case needs two processes
 _ANSWER: Final = 30.0  # seconds; timeout of one answer
-_REFUSED: Final = 300  # lowest HTTP status of responses without data
-_PROBE: Final = 10.0  # seconds; timeout of a request that a simulated API must reject
+_REFUSED: Final = 300  # minimum HTTP status of responses without data
+_PROBE: Final = 10.0  # seconds; timeout of a request that the simulated API must reject
 _LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")
 _NOTHING: Final = {
     "status": 404,
@@ -216,7 +216,7 @@ class _EvaluationRun:
             except _LOST as error:
                 lost = ExpectedCallOutcome((f"the server gave no answer: {error or type(error).__name__}",))
                 one = _recorded(case, filled.right[0][0], lost, "", _ports(api))
-                # The server started successfully before, so now the machine may only be busy.
+                # The server started before, so the machine may only be busy.
                 found.append(replace(one, slow=not speaking or isinstance(error, TimeoutError)))
         return found
 

@@ -32,8 +32,8 @@ class ServerMessage:
     message: Json
     during: Json | None = None
     modern: bool = False  # True if the session uses the per-request lifecycle
-    initialized: bool = False  # True if the client had already sent `notifications/initialized`
-    declared: Json = field(default_factory=dict)  # capabilities of the client in the session
+    initialized: bool = False  # True if the client had sent `notifications/initialized` before
+    declared: Json = field(default_factory=dict)  # capabilities of the client in this session
 
     @property
     def method(self) -> str:
@@ -57,21 +57,21 @@ class Session:
     purpose: str
     answered: bool = False  # True if the server sent at least one JSON-RPC message
     milliseconds: int = 0  # milliseconds from the start to the first answer
-    problem: str = ""  # reason why the session did not start or ended early; otherwise ""
-    pollution: list[str] = field(default_factory=list)  # lines on stdout that are not JSON-RPC messages
-    # Kinds of lines on stdout that are not messages; the dict serves as an ordered set.
+    problem: str = ""  # why the session did not start, or why it ended early; "" otherwise
+    pollution: list[str] = field(default_factory=list)  # stdout lines that are not JSON-RPC messages
+    # Kinds of stdout lines that are not messages; the dict serves as an ordered set.
     pollution_causes: dict[str, None] = field(default_factory=dict)
-    notifications: list[str] = field(default_factory=list)  # lines with notifications, unchanged
-    stderr: str = ""  # beginning of stderr, at most 1 MiB
+    notifications: list[str] = field(default_factory=list)  # unchanged lines with notifications
+    stderr: str = ""  # start of stderr, at most 1 MiB
     # Milliseconds from the end of stdin to the exit of the process; None if the process was killed.
     ended_after: int | None = None
-    memory: int | None = None  # peak memory of the process in kilobytes, if the system reports it
-    terminated: bool = False  # True if SIGTERM ended the process, not the end of stdin
-    busy: bool = False  # True if the process still had to answer a request when the session ended
-    # Requests with their answers, in the order in which they were sent.
+    memory: int | None = None  # peak memory of the process in kilobytes; None if unknown
+    terminated: bool = False  # True if SIGTERM, not the end of stdin, ended the process
+    busy: bool = False  # True if a request was still unanswered when the session ended
+    # Requests with their answers, in the order of the requests.
     exchanges: list[WireExchange] = field(default_factory=list)
-    messages: list[ServerMessage] = field(default_factory=list)  # server messages that are not answers
-    event_ids: list[str] = field(default_factory=list)  # IDs of the events on all streams (HTTP)
+    messages: list[ServerMessage] = field(default_factory=list)  # messages from the server that are not answers
+    event_ids: list[str] = field(default_factory=list)  # ids of the events on all streams (HTTP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Listing:
     method: str
     items: tuple[Any, ...] = ()
     exchanges: tuple[WireExchange, ...] = ()
-    problem: str = ""  # reason why the list is incomplete; "" if the list is complete
+    problem: str = ""  # why the list is incomplete; "" if it is complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +166,9 @@ class RecordedCall:
     origin: Literal["case", "example", "no arguments", "guess"]
     title: str = ""  # name of the case
     requests: tuple[Json, ...] = ()  # requests that the stub upstream received: method, path, …
-    mismatches: tuple[str, ...] = ()  # differences between the requests and the case
-    question: str = ""  # a request that only reads according to the API document, despite its method
-    response: Json | None = None  # response of the stub, as the case describes it
+    mismatches: tuple[str, ...] = ()  # differences between these requests and the case
+    question: str = ""  # method and path of a request that only reads according to the API document
+    response: Json | None = None  # response of the stub API, as described in the case
 
     @property
     def failed(self) -> bool:
@@ -215,7 +215,7 @@ class AnswerDuringSlowCall:
     kind: Literal["ping", "after cancellation"]
     tool: str
     exchange: WireExchange
-    call: WireExchange  # the slow call; after a cancellation, an earlier call that was not canceled
+    call: WireExchange  # the slow call; or, for a call after a cancellation, an earlier call that was not canceled
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class EvaluatedCall:
     case: str
     call: RecordedCall
     faults: tuple[str, ...] = ()  # differences between the call and the case
-    # Reason why a correct answer does not prove that the tool works; "" if there is no such reason.
+    # Why a correct answer does not prove that the tool works; "" for a proof.
     shows_nothing: str = ""
     slow: bool = False  # True if no answer came in time; the machine may only be busy
 
@@ -267,8 +267,8 @@ class FailureOutcome:
     method: str  # HTTP method of the documented request
     exchange: WireExchange
     requests: tuple[str, ...] = ()  # HTTP methods of the requests that reached the API
-    elsewhere: int = 0  # number of requests that reached another host through a redirect
-    grown: int | None = None  # growth of the process's peak memory in megabytes; None if the growth was not measured
+    elsewhere: int = 0  # number of requests that a redirect sent to another host
+    grown: int | None = None  # growth of the process's peak memory in megabytes; None if unknown
     again: WireExchange = field(default_factory=lambda: WireExchange({}))
 
     @property
@@ -349,13 +349,13 @@ class Evidence:
 
     transport: Transport = "stdio"
     sessions: list[Session] = field(default_factory=list)
-    second_process: WireExchange | None = None  # `initialize` of a second process during the first session
+    second_process: WireExchange | None = None  # `initialize` of a second process while the first session was open
     handshakes: dict[str, WireExchange] = field(default_factory=dict)
     discover: WireExchange | None = None
     revisions: tuple[str, ...] = ()  # protocol revisions that the server supports, oldest first
     lifecycles: set[Lifecycle] = field(default_factory=set)
     capabilities: dict[str, Any] = field(default_factory=dict)
-    probes: dict[str, WireExchange] = field(default_factory=dict)  # name of a probe → its request and answer
+    probes: dict[str, WireExchange] = field(default_factory=dict)  # name of a probe → request and answer
     lists: dict[str, Listing] = field(default_factory=dict)
     # Requests that read further prompts, resources and templates.
     later_reads: list[WireExchange] = field(default_factory=list)
@@ -364,29 +364,30 @@ class Evidence:
     # Calls with other valid arguments; `title` names the changed argument.
     further: list[RecordedCall] = field(default_factory=list)
     comparisons: list[CallComparison] = field(default_factory=list)
-    # Answers to requests that were sent during a slow call.
+    # Answers to requests during a slow call.
     busy: list[AnswerDuringSlowCall] = field(default_factory=list)
-    # Calls with arguments that the schema forbids; `title` describes the error.
+    # Calls with arguments that violate the schema; `title` describes the error.
     wrong: list[RecordedCall] = field(default_factory=list)
-    changed: list[RecordedCall] = field(default_factory=list)  # calls from cases whose API response was changed
-    # Requests for which the server asked for input, and the repeated requests.
+    changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with a changed API response
+    # Requests for which the server asked for input, and their retries.
     dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)
     modified_states: list[ModifiedStateAnswer] = field(default_factory=list)
-    # Two streams: the first stream was still open when the second stream was opened.
+    # Two streams; the first was still open when the second was opened.
     streams: tuple[NotificationStream, ...] = ()
     # Calls in older protocol revisions; `title` is the revision.
     older: list[RecordedCall] = field(default_factory=list)
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
-    tools_after_calls: Listing | None = None  # the tools, listed again after calls on the same connection
-    in_sandbox: list[WireExchange] = field(default_factory=list)  # exchanges with a process that has no side effects
+    tools_after_calls: Listing | None = None  # the list of tools after calls on the same connection
+    # Exchanges with a process that cannot cause side effects.
+    in_sandbox: list[WireExchange] = field(default_factory=list)
     with_cases: bool = False
-    evaluated: list[EvaluatedCall] = field(default_factory=list)  # calls that evaluation cases describe as correct
-    # Tools that ask a person; `calls` contains their calls with the person's consent.
+    evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
+    # Tools that ask a person; `calls` has the same calls with the person's consent.
     persons: list[ElicitationOutcome] = field(default_factory=list)
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
-    package: PackageFacts | None = None  # set for servers in a workspace
-    missing: dict[str, str] = field(default_factory=dict)  # missing probe or list → reason; "*" stands for all others
+    package: PackageFacts | None = None  # only for servers in a workspace
+    missing: dict[str, str] = field(default_factory=dict)  # missing probe or list → reason; "*" means all others
     http: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer; only for servers at a URL
     authorization: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer
     beside_stream: tuple[RecordedCall, WireExchange] | None = (
@@ -394,12 +395,12 @@ class Evidence:
     )
     concurrent: list[ConcurrentRequests] = field(default_factory=list)  # only for servers at a URL
     first_client: list[WireExchange] = field(default_factory=list)  # calls with texts that no other client sent
-    second_client: list[WireExchange] = field(default_factory=list)  # later calls of another client, without the texts
-    canaries: list[CanaryResult] = field(default_factory=list)  # empty if there is a stub upstream
+    second_client: list[WireExchange] = field(default_factory=list)  # later calls of another client without these texts
+    canaries: list[CanaryResult] = field(default_factory=list)  # empty if the API is a stub
     failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
-    drift: tuple[str, ...] | None = None  # differences from the adopted server; None if unchecked
+    drift: tuple[str, ...] | None = None  # differences from the adopted server; None if they were not checked
     drift_offer: str = ""  # the hash of the current offer
-    limits: Mapping[str, float] = field(default_factory=dict)  # name in `gates.COST_GATES` → limit of the policy
+    limits: Mapping[str, float] = field(default_factory=dict)  # name in `gates.COST_GATES` → limit in the policy
 
     @property
     def traffic(self) -> list[WireExchange]:

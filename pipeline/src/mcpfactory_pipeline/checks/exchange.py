@@ -25,7 +25,7 @@ from mcpfactory_runtime.revisions import (
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import split_web_url
 
-_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+=[\x20-\x7e]*")  # name and value, RFC 9110 §5
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+=[\x20-\x7e]*")  # name and value (RFC 9110 §5)
 
 
 class ValidationTargetError(PipelineError):
@@ -106,8 +106,8 @@ LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
 FIRST_MODERN: Final = min(MODERNS)  # oldest revision with the per-request lifecycle
 LATEST_MODERN: Final = max(MODERNS)  # newest revision, which is tried first
 STRUCTURED: Final = R2025_06_18.name  # first revision with outputSchema and structuredContent
-COMPLETIONS: Final = R2025_03_26.name  # first revision with the capability `completions`; the method itself is older
-STREAMABLE: Final = R2025_03_26.name  # first revision with the streamable HTTP transport
+COMPLETIONS: Final = R2025_03_26.name  # first revision with the capability `completions`; the method is older
+STREAMABLE: Final = R2025_03_26.name  # first revision with the Streamable HTTP transport
 DIALECT: Final = R2025_11_25.name  # first revision that defines the default JSON Schema dialect
 _MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # in lists
 BATCHED: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
@@ -142,10 +142,10 @@ def per_request_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
 
-QUICK: Final = 1_000  # milliseconds; a slower call is not compared
-BIG_INTEGERS: Final = (2**53, 2**53 + 1)  # two arguments that are equal as floating-point numbers
+QUICK: Final = 1_000  # milliseconds; only quicker calls are compared
+BIG_INTEGERS: Final = (2**53, 2**53 + 1)  # two arguments that become equal as floating-point numbers
 TRIM: Final = 2_000  # maximum characters of a message in a report
-MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that recursive functions do not fail
+MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, to protect recursive functions
 
 
 @dataclass(frozen=True, slots=True)

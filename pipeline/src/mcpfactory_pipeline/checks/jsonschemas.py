@@ -28,7 +28,7 @@ _UNKNOWN: Final[Any] = None
 
 _LONGEST: Final = 1_000  # maximum characters of a text to match, because a bad pattern may take exponential time
 
-# Keywords that do not affect validity. Their texts are emptied before caching.
+# Keywords without effect on validity; their texts are emptied before caching.
 _TEXTS: Final = frozenset({"description", "title"})
 
 
@@ -64,7 +64,7 @@ def _error_in(dialect: Any, schema: Any, place: str) -> str:
                 outer[keyword] = ""
     try:
         found = _known_error(dialect, json.dumps(outer))
-    except (TypeError, ValueError):  # the value is not JSON, so no server sent it
+    except (TypeError, ValueError):  # the value is not JSON, so it cannot come from a server
         found = _found_error(dialect, outer)
     return _sentence(place + found[0], found[1]) if found else ""
 

@@ -37,8 +37,8 @@ def with_named_location(
 def _files_in_command(target: ValidationTarget, folder: Path) -> Iterator[Place]:
     root = folder.resolve()
     for word in target.command or ():
-        with suppress(OSError, ValueError):  # a word that cannot be a path, such as the program of `python -c`
-            file = (root / word).resolve()  # code scanning shows no alerts in links
+        with suppress(OSError, ValueError):  # a word that cannot be a path, such as the code after `-c`
+            file = (root / word).resolve()  # code scanning shows no alerts for symbolic links
             if file.is_file() and file.is_relative_to(root):
                 yield file.relative_to(root).as_posix(), 1
 

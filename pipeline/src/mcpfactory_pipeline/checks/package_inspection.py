@@ -17,7 +17,7 @@ from mcpfactory_pipeline.build.wheels import wheel_build_backend, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate
 
 _LICENSES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
-_LARGEST_README: Final = 1_000_000  # maximum size in bytes of a README or module that is read
+_LARGEST_README: Final = 1_000_000  # bytes; larger READMEs and modules are not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _unwritten(folder: Path) -> Iterator[tuple[str, str]]:
         try:
             tree = ast.parse(file.read_bytes()) if file.stat().st_size <= _LARGEST_README else ast.Module([], [])
         except (OSError, ValueError, SyntaxError, RecursionError):
-            continue  # Python cannot import the module; the rule process.starts reports this
+            continue  # Python cannot import the module; the rule process.starts reports that
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_tool(node) and _is_bare(node):
                 yield node.name, f"{file.relative_to(folder).as_posix()}:{node.lineno}"

@@ -96,7 +96,7 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 _EXTREME: Final = 3.0  # seconds; timeout of the answer to extreme arguments
-_MOST_AGAIN: Final = 2  # maximum tools that are called again in the per-request lifecycle
+_MOST_AGAIN: Final = 2  # maximum number of tools to call again in the per-request lifecycle
 _FURTHER: Final = 2.0  # seconds for all calls with further arguments
 _OVER: Final = "the time limit of the validation was reached"
 
@@ -153,7 +153,7 @@ class ServerProber:
         self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._url = target.url or ""  # URL of the server after all redirects
-        self._asking: list[tuple[str, Json]] = []  # requests of a session for which the server asked for input
+        self._asking: list[tuple[str, Json]] = []  # a session's requests for which the server asked for input
 
     async def run(self) -> None:
         """Send all messages within the time limit."""
@@ -239,14 +239,14 @@ class ServerProber:
             await self._probe_all(conversation, "unknown revision")
             if self._requests.seconds_left() <= 0:
                 return
-            # The server may have refused the unknown version.
+            # The server may have refused the unknown revision.
             if self.evidence.probes["unknown-version"].result is None:
                 hello = await self._requests.request(conversation, "initialize", initialize_params())
                 if hello.result is None:
                     return
             await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
             await self._send_all(conversation, "strays")
-            for method, params in self._asking:  # repeat these requests with a client that declares no features
+            for method, params in self._asking:  # a client without features repeats these requests
                 await self._requests.exchange(conversation, self._requests.message(method, params))
 
     async def _before_handshake(self) -> None:
@@ -352,7 +352,7 @@ class ServerProber:
                 large = await self._requests.ask(conversation, self._requests.large_message())
                 self.evidence.probes["large"], alive = large, large.received is not None
             if alive and self._cases is None and self._target.url is None:
-                # Do this last, because extreme arguments may keep the server busy.
+                # Extreme arguments come last, because they may keep the server busy.
                 plan = [planned for planned, _ in self._planned]
                 extreme = plan_extra_valid_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _EXTREME)
@@ -468,7 +468,7 @@ class ServerProber:
         patience = max(min(ANSWER, self._requests.seconds_left()), 0.5)
         text = probe.raw if isinstance(probe.raw, str) else json.dumps(probe.raw)
         answer, alive = await conversation.send_raw(text, after, patience, wait=probe.answered)
-        # A finding about malformed messages already shows an example.
+        # A finding about malformed messages already has an example.
         if alive.received is None and probe.session != "malformed":
             alive = replace(alive, problem=f"{alive.problem} (after {escape_surrogates(text)})")
         self.evidence.probes[probe.name] = answer
@@ -493,7 +493,7 @@ class ServerProber:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
-        # Calls to repeat: their results contained nothing of the API's response.
+        # Repeat calls whose results contained nothing from the API's response.
         unshown: list[PlannedCall] = []
         for planned in plan:
             if (problem := _last_problem(conversation)).startswith("the server"):
@@ -502,7 +502,7 @@ class ServerProber:
             if self._requests.seconds_left() <= 0:
                 evidence.uncalled[planned.tool] = evidence.missing["tools/call"] = _OVER
                 continue
-            token = next(self._requests.numbers)  # servers send progress only for a token
+            token = next(self._requests.numbers)  # servers send progress only to requests with a token
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
             evidence.calls.append(call)
             if comparer is not None:
@@ -538,7 +538,7 @@ class ServerProber:
             if may and time.monotonic() < until:
                 call = await self._call(conversation, planned, patience=patience)
                 if patience < ANSWER and call.exchange.problem.startswith("no answer"):
-                    continue  # extreme arguments may keep a correct tool busy
+                    continue  # a correct tool may stay busy with extreme arguments
                 further.append(call)
 
     def _may_call_again(self, conversation: Conversation, tool: str) -> bool:

@@ -28,10 +28,10 @@ from mcpfactory_runtime.types import Json
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt with this name
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
-# A future revision, because servers may treat unknown earlier revisions as legacy revisions.
+# The date is in the future, because servers may treat unknown earlier revisions as legacy revisions.
 LATER_REVISION: Final = "2999-01-01"
 NOTHING_TO_ASK: Final = "the server lists no entry that the probe could use"
-_FURTHER_READS: Final = 30  # maximum number of further prompts, and of further resources, to read
+_FURTHER_READS: Final = 30  # maximum number of further prompts, and of further resources
 
 Expectation = Callable[[WireExchange, str], Iterator[Fault]]
 """Function that yields the faults of an answer; the text parameter describes the probe."""
@@ -40,7 +40,7 @@ ProbeSession = Literal[
     "handshake",  # a session of the newest handshake revision, before any other message
     "lists",  # the first session, after all lists were read
     "per-request",
-    "first contact",  # per-request messages of a client that has sent no other message before
+    "first contact",  # per-request messages of a client without an earlier message
     "unknown revision",
     "strays",  # invalid messages in the session of the unknown revision
     "before the handshake",
@@ -352,7 +352,7 @@ def newest_common_revision(discover: WireExchange) -> str:
     """Return the newest per-request revision that the server and the checks support; "" if none is shared."""
     supported = (discover.result or {}).get("supportedVersions")
     data = (discover.error or {}).get("data")
-    # The data of the unsupported-version error lists versions (basic/versioning).
+    # The data of the error "unsupported version" lists versions (basic/versioning).
     if supported is None and isinstance(data, dict):
         supported = data.get("supported")
     return max((name for name in MODERNS if isinstance(supported, list) and name in supported), default="")
@@ -387,7 +387,7 @@ async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireE
             problem = exchange.problem or f"{method} was not answered with a list of {LISTS[method]}"
             break
         if page not in [(earlier.result or {}).get(LISTS[method]) for earlier in exchanges[:-1]]:
-            items += page  # leave out repeated pages of a server that ignores the cursor
+            items += page  # leave out repeated pages, because some servers ignore the cursor
         cursor = (exchange.result or {}).get("nextCursor")
         if cursor is None:
             break

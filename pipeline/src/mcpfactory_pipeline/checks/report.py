@@ -16,15 +16,15 @@ from mcpfactory_pipeline.workspace.waivers import Waiver
 
 _EVIDENCE_LINES: Final = 12
 _FOLLOWS: Final = 5  # maximum number of effects that the report lists for a finding
-# Maximum number of inapplicable rules that the report names; further rules are only counted.
+# Maximum number of inapplicable rules that the report names; the report only counts further rules.
 _NAMED: Final = 12
 _LINE: Final = 400  # maximum characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--write-cases FILE, edit it, then --cases FILE), the settings of its API (--env NAME=VALUE), "
     "calls of tools without readOnlyHint (--allow-calls)"
 )
-PLACES_SHOWN: Final = 3  # maximum number of places that a finding lists
-# Increase this version if a rule is added or removed, or if its weight, gate or applicability changes (tested).
+PLACES_SHOWN: Final = 3  # maximum number of places that the report lists for a finding
+# Increase this version if a rule is added or removed, or its weight, gate or applicability changes (tested).
 RULES_VERSION: Final = 19
 
 Verdict = Literal["passed", "not shown", "refused"]

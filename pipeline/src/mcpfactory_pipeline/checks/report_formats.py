@@ -219,17 +219,17 @@ def _xml_text(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", printable(text))
 
 
-# Severity → SARIF level (§3.27.10), and the properties by which GitHub ranks a rule and its alerts.
+# Severity → SARIF level (§3.27.10), and the properties by which GitHub ranks rules and alerts.
 _LEVELS: Final = {5: "error", 3: "error", 2: "warning", 1: "note"}
 _PROBLEMS: Final = {5: "error", 3: "error", 2: "warning", 1: "recommendation"}
 _PRECISIONS: Final = {5: "very-high", 3: "very-high", 2: "high", 1: "medium"}
 _SECURITY_SCORES: Final = {5: "9.5", 3: "8.0", 2: "5.0", 1: "2.0"}  # critical, high, medium, low
 _SECURITY: Final = ("security", "authorization")  # families of rules whose findings are security alerts
-_RESULTS: Final = 5_000  # GitHub rejects a run with over 25,000 results, and stores 5,000
-_SIZE: Final = 10_000_000  # bytes; GitHub rejects larger files, and measures them after compression
+_RESULTS: Final = 5_000  # GitHub rejects a run with more than 25,000 results, and stores 5,000
+_SIZE: Final = 10_000_000  # bytes; GitHub rejects larger files, and measures the compressed size
 _FINGERPRINT: Final = "primaryLocationLineHash"
-_ROOT: Final = "%SRCROOT%"  # the root of the repository, as GitHub and other readers of SARIF call it
-_ELSEWHERE: Final = ("README.md", 1)  # location if no file names the server, because GitHub requires a location
+_ROOT: Final = "%SRCROOT%"  # GitHub and other readers of SARIF use this name for the root of the repository
+_ELSEWHERE: Final = ("README.md", 1)  # GitHub requires a location even if no file names the server
 
 
 def to_sarif(report: ValidationReport) -> str:
@@ -320,7 +320,7 @@ def _sarif_result(report: ValidationReport, index: Mapping[str, int], finding: F
     return _about(report, index, finding.rule, finding.where) | {
         "level": level,
         "message": {"text": text},
-        "suppressions": [],  # either all results have this field, or no result has it (§3.27.23)
+        "suppressions": [],  # either all results have this field, or none has it (§3.27.23)
         "properties": properties,
     }
 

@@ -20,10 +20,10 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 ANSWER: Final = 10.0  # seconds; timeout of one answer
-SLOWER: Final = 10  # factor; minimum timeout of an answer, as a multiple of the first answer's duration
-TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
+SLOWER: Final = 10  # factor; a timeout is at least this multiple of the first answer's duration
+TIRED: Final = 2.0  # seconds; timeout of an answer after three unanswered requests
 _LARGE: Final = 256 * 1024  # bytes; readers with a limited line length often stop at 64 KiB
-_STARTS: Final = 10  # factor; extension of the time limit, as a multiple of the first answer's duration
+_STARTS: Final = 10  # factor; the time limit grows by this multiple of the first answer's duration
 
 
 class Requester:
@@ -111,9 +111,9 @@ class Requester:
         exchange = await conversation.ask(message, max(min(patience, self.seconds_left()), 0.5))
         self._unanswered += exchange.received is None
         if isinstance(message.get("id"), str) and (exchange.received is None or not exchange.id_echoed):
-            self._text_ids = False  # from the next request, use numbers as ids
+            self._text_ids = False  # later ids are numbers
         if self.pace == 0 and exchange.received is not None:
-            # The total time limit depends on the duration of the first answer.
+            # The time limit of the validation depends on the duration of the first answer.
             self.pace = exchange.milliseconds / 1000
             self._deadline += _STARTS * self.pace
         return exchange

@@ -16,11 +16,11 @@ from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
 
 _MAX_TEMPLATES: Final = 5  # maximum number of templates to read
-_MAX_URIS: Final = 4  # maximum number of URIs per template; reading stops at the first existing resource
-_MAX_VARIABLES: Final = 8  # maximum number of variables of a template that is read
-_READ: Final = 10_000  # maximum characters of a result to search for lines
-_MAX_LINES: Final = 16  # maximum number of lines from all results to try as values
-_LONGEST: Final = 64  # maximum characters of a line that may be a name
+_MAX_URIS: Final = 4  # maximum number of URIs per template; an existing resource ends the search
+_MAX_VARIABLES: Final = 8  # maximum number of variables; templates with more variables are not read
+_READ: Final = 10_000  # characters; lines are searched only in this part of a result
+_MAX_LINES: Final = 16  # maximum number of lines from all results that are tried as values
+_LONGEST: Final = 64  # characters; a longer line cannot be a name
 
 
 async def read_templated_resources(evidence: Evidence, conversation: Conversation, requests: Requester) -> None:

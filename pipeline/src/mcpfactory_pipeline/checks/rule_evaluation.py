@@ -31,7 +31,7 @@ from mcpfactory_pipeline.workspace.waivers import Waiver, refused_waivers, unexp
 
 COSTS: Final[Mapping[int, int]] = {5: 40, 3: 12, 2: 6, 1: 1}
 """Severity → points that a rule costs if all its subjects break it."""
-_MAX_NOTES: Final = 5  # maximum points that all findings of severity 1 together can cost
+_MAX_NOTES: Final = 5  # maximum points that all findings of severity 1 together cost
 
 Found = tuple[Rule, Fault]
 Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
@@ -243,7 +243,7 @@ class _ScoreSums:
     lost: Fraction = Fraction(0)
     notes: Fraction = Fraction(0)  # points that all findings of severity 1 cost
     applicable: int = 0
-    unknown: int = 0  # part of `applicable`, from rules that could not be checked
+    unknown: int = 0  # the part of `applicable` from rules that could not be checked
     unchecked: list[NotChecked] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
     inapplicable: dict[str, str] = field(default_factory=dict)
@@ -358,7 +358,7 @@ def _state(
 
 
 def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
-    # Revisions are ISO dates, so comparing strings compares dates.
+    # Revisions are ISO dates, so the order of the strings is the order of the dates.
     if evidence.revisions and not any(rule.since <= one <= (rule.until or one) for one in evidence.revisions):
         return not_applicable(
             f"the server speaks no revision from {rule.since or 'the first'} to {rule.until or 'the last'}"

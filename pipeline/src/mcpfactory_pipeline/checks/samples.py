@@ -18,9 +18,9 @@ from mcpfactory_runtime.schemas.walk import properties_of, required_of, resolve,
 
 Origin = Literal["example", "no arguments", "guess"]
 
-_MAX_DEPTH: Final = 60  # maximum depth of a schema for which values are generated
+_MAX_DEPTH: Final = 60  # levels; deeper parts of a schema get no values
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
-_MEANINGLESS: Final = "value"  # the sample of a text without restrictions
+_MEANINGLESS: Final = "value"  # the sample for a text without restrictions
 _PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
 _MAX_FURTHER: Final = 12  # maximum number of additional valid argument sets per tool
 _MAX_EXTREME: Final = 4  # maximum number of argument sets with extreme values per tool
@@ -267,7 +267,7 @@ def compare_with_answer(call: RecordedCall) -> ValueComparison:
     inner = structured.get("result") if isinstance(structured, dict) and not isinstance(body, dict) else structured
     got = {*_leaves(inner), *_leaves(_as_json(text))}
     lost = sorted(leaf for leaf in wanted - got if not _is_said(leaf[1], text))
-    places = {there for there, _ in got if there}  # the place "" stands for text without structure
+    places = {there for there, _ in got if there}  # the path "" means text without structure
     return ValueComparison(
         len(wanted), tuple(path for path, _ in lost), tuple(path for path, _ in lost if path in places)
     )

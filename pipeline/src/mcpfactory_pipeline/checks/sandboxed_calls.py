@@ -54,7 +54,7 @@ def side_effect_free_sandbox() -> Iterator[Sandbox | None]:
     if level is None:
         yield None
         return
-    # Devices are left out, because reading from some devices has effects.
+    # Leave out devices, because reading from some devices has effects.
     readable = [path for path in Path("/").iterdir() if path.name != "dev"]
     with tempfile.TemporaryDirectory(prefix="mcpfactory-calls-", ignore_cleanup_errors=True) as work:
         yield make_sandbox({"isolation": level.name}, Path(work), readable=readable, network=False)

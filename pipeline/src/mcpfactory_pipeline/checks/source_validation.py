@@ -26,8 +26,8 @@ from mcpfactory_pipeline.workspace.workspace import CALLS, Workspace, WorkspaceS
 
 Place = tuple[str, int]  # path below the workspace, and line number
 
-_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # each line of the manifest contains one tool
-_LARGEST: Final = 2_000_000  # maximum size in bytes of a hand-written module that is searched
+_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # each line of the manifest names one tool
+_LARGEST: Final = 2_000_000  # bytes; larger hand-written modules are not searched
 _REGISTERS: Final = ("tool", "add_tool")  # methods of a server that register a tool
 # Subject of a finding about the package → file that causes the finding.
 _FILES: Final[Mapping[str, str]] = {
@@ -122,8 +122,8 @@ def _given_name(call: ast.Call) -> str:
     return next((one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)), "")
 
 
-# The server lists all its tools in the standard dialect, because each tool has cases.
-# A server from a template returns its example data, because the real data is not available here.
+# The server lists all its tools in the standard dialect, because each tool has cases. A server from a template returns
+# its example data, because the real data is not available here.
 FULL_TOOL_SET: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard", "MCPFACTORY_DEMO": "1"}
 
 
@@ -170,7 +170,7 @@ async def _adopted_target(server: WorkspaceServer, adopted: AdoptedSettings) -> 
     try:
         drift, offer = await compare_with_adopted(adopted, server.folder, server.folder / LOCKS["url"])
     except (ServerError, ToolRejectedInputError, OSError):
-        drift, offer = None, ""  # the drift is unknown; other rules check whether the server answers
+        drift, offer = None, ""  # the drift is unknown; other rules check if the server answers
     about: dict[str, Any] = {"examples": examples, "drift": drift, "drift_offer": offer}
     if adopted.url:
         return ValidationTarget(url=adopted.url, **about)

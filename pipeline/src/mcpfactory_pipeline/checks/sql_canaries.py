@@ -14,7 +14,7 @@ from mcpfactory_pipeline.checks.canaries import MAX_ARGUMENTS, MAX_TOOLS, Canary
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_runtime.types import Json
 
-_CLOSED: Final = ("'", "')", '"')  # ends of a quoted value, also in parentheses
+_CLOSED: Final = ("'", "')", '"')  # ends of a quoted value, with and without a parenthesis
 _TRUE: Final = ("1=1", "3=3")
 _FALSE: Final = ("1=2", "3=4")
 

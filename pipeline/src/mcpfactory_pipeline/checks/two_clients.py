@@ -16,7 +16,7 @@ from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_runtime.types import Json
 
 _PAIRS: Final = 2
-_CALLS: Final = 10  # maximum number of calls by each client
+_CALLS: Final = 10  # maximum number of calls per client
 _PATIENCE: Final = 5.0  # seconds; timeout of an answer, even while another request runs
 
 
@@ -54,8 +54,8 @@ async def observe_two_clients(
         answer = await first.ask_beside_stream(message, _PATIENCE)
         evidence.beside_stream = (known, answer) if answer is not None else None
     plans = [plan for plan, _ in repeated]
-    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # only one of two variants per tool
-    # Call these tools last, because their calls may overwrite the text of the first client.
+    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # one variant per tool
+    # Call these tools last, because they may overwrite the first client's text.
     written = {plan.tool for plan in texts}
     reads = sorted(plans if texts else (), key=lambda plan: plan.tool in written)
     for client, made, answers in ((first, texts, evidence.first_client), (second, reads, evidence.second_client)):

@@ -37,9 +37,9 @@ from mcpfactory_runtime.oauth.steps_and_metadata import is_loopback
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # a constant nonce, so that equal servers give equal reports
-_SHORTEST_SECRET: Final = 8  # minimum characters of a masked secret; shorter texts occur everywhere in a report
-_A_CASE: Final = 2.0  # seconds per evaluation case, including its processes
-# Factor: minimum seconds per evaluation case, as a multiple of the first answer's duration.
+_SHORTEST_SECRET: Final = 8  # minimum characters of a masked secret; a shorter text may also occur in ordinary text
+_A_CASE: Final = 2.0  # seconds per evaluation case, including the start of its processes
+# Factor: an evaluation case gets at least this multiple of the first answer's duration.
 _ITS_STARTS: Final = 12
 _A_CALL: Final = 0.03  # seconds per case, so that a server with 10,000 tools gets enough time
 
@@ -94,7 +94,7 @@ async def observe_server(
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
     for name, value in target.headers.items():
-        both = (value, corrupt_credentials(value))  # the authorization probes also send the corrupted value
+        both = (value, corrupt_credentials(value))  # the authorization probes also send a corrupted value
         # A report may contain the credentials without the name of their scheme.
         words = [*both, *(one.rpartition(" ")[2] for one in both)]
         words = list(dict.fromkeys([*words, *(json.dumps(one)[1:-1] for one in words)]))

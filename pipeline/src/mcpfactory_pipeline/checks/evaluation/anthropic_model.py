@@ -19,7 +19,7 @@ class AnthropicChat(ModelChat):
 
     client = anthropic.AsyncAnthropic
     status_error = anthropic.APIStatusError
-    errors = (anthropic.AnthropicError, httpx2.HTTPError)  # HTTPError means that the connection broke within a response
+    errors = (anthropic.AnthropicError, httpx2.HTTPError)  # HTTPError means that the connection broke during a response
     final = (400, 401, 403, 404, 405, 413, 422)
 
     async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:

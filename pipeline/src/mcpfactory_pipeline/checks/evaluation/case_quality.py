@@ -69,7 +69,7 @@ LISTS: Final = ("own", *DISTORTIONS)
 """Variants of the tool list: the server's own names and descriptions, and each kind of `DISTORTIONS`."""
 
 _NEAR: Final = 3  # number of top search results that must include the tool
-_HALF: Final = 0.5  # minimum share of passed attempts in a passed case
+_HALF: Final = 0.5  # minimum share of successful attempts for a case to pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,13 @@ Tool = Mapping[str, Any]
 # Minimum share of equal words in the texts of two tools, if each name has a word that the other name lacks.
 _SAME: Final = 0.9
 _ALIKE: Final = 0.75  # minimum share of equal words in the texts of any other two tools
-_FEWEST: Final = 5  # minimum number of words of a text that is compared
-# Maximum share of the tools that use a word; more common words are ignored.
+_FEWEST: Final = 5  # minimum number of words in a text to compare
+# Maximum share of the tools that use a word; more frequent words are ignored.
 _COMMON: Final = 0.2
-_SEVERAL: Final = 2  # number of tools; a word that more tools use may be ignored
-_NEAR: Final = 3  # number of top search results that must include a tool, in a search for its description
-_SHARE: Final = 3.0  # factor; minimum size of a too large tool, as a multiple of the average size
-_SMALL: Final = 300  # minimum tokens of a tool that is reported as too large
+_SEVERAL: Final = 2  # number of tools; a word in fewer tools is never ignored
+_NEAR: Final = 3  # number of top search results; a search for a tool's description must find the tool there
+_SHARE: Final = 3.0  # factor; a tool is too large if its size is this multiple of the average
+_SMALL: Final = 300  # tokens; a smaller tool is never too large
 
 
 @dataclass(frozen=True, slots=True)

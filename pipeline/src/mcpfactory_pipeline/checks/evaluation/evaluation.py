@@ -172,8 +172,8 @@ class Evaluation:
         }
 
 
-_ASKED: Final = 50  # maximum results per search
-_AT_ONCE: Final = 2  # maximum parallel cases; each case needs two processes
+_ASKED: Final = 50  # maximum number of results per search
+_AT_ONCE: Final = 2  # maximum number of parallel cases; each case needs two processes
 
 
 async def evaluate_server(

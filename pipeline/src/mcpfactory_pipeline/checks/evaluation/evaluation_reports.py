@@ -107,7 +107,7 @@ SETTING_HEADER: Final = (
 CASE_HEADER: Final = ("case", "passed", "interval", "what else")
 CONFUSION_HEADER: Final = ("expected", "chosen", "times")
 WRONG_HEADER: Final = ("tool", "argument", "is", "times")
-_SHOWN: Final = 40  # maximum number of failures that a report lists
+_SHOWN: Final = 40  # maximum number of failures in a report
 
 
 def model_setting_rows(report: ModelReport) -> list[tuple[str, ...]]:

@@ -155,7 +155,7 @@ class Attempt:
 Tools = Mapping[str, Mapping[str, Any]]
 
 _SHOWN: Final = 120  # maximum characters of a value in a message
-_TOOLS: Final = 5  # maximum tools in a message
+_TOOLS: Final = 5  # maximum number of tools in a message
 _ABSENT: Final = object()
 
 

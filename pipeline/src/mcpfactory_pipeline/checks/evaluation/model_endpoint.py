@@ -20,7 +20,8 @@ KINDS: Final[Mapping[str, str]] = {"openai": "OPENAI_API_KEY", "anthropic": "ANT
 """Kind of endpoint → environment variable that holds the key; settings may name another variable."""
 
 _NO_KEY: Final = "none"  # placeholder for self-hosted endpoints that need no key
-_SHORTEST: Final = 8  # minimum characters of a masked key; a shorter key may be an ordinary word such as `none`
+# Minimum number of characters; a shorter key is not masked, because it may be an ordinary word such as `none`.
+_SHORTEST: Final = 8
 
 
 class EndpointError(Exception):

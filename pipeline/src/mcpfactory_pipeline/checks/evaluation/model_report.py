@@ -96,7 +96,7 @@ def pass_rate_difference(before: Sequence[float], after: Sequence[float]) -> Rat
         return RateDifference(0.0, -1.0, 1.0, 0)
     try:
         tied = correlation(before, after)
-    except StatisticsError:  # a correlation needs several questions, and values that differ
+    except StatisticsError:  # a correlation needs several questions and different values
         tied = 0.0
     change = new.rate - old.rate
     down, up = (new.rate - new.lower, old.upper - old.rate), (new.upper - new.rate, old.rate - old.lower)

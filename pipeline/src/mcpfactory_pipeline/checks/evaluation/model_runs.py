@@ -43,8 +43,8 @@ from mcpfactory_runtime.schemas.client_dialects import DIALECTS, shorten_names
 SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
 """First part of the system prompt for every model; the server's instructions follow."""
 
-_TURNS: Final = 12  # maximum turns of a conversation with the model
-_LARGEST: Final = 100_000  # characters; longer tool answers are truncated for the model
+_TURNS: Final = 12  # maximum number of turns in a conversation with the model
+_LARGEST: Final = 100_000  # characters; the model gets only this part of a longer tool answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class SearchModeTools:
         calls = [tool["name"] for tool in tools if (tool.get("_meta") or {}).get(CALLS) is True]
         self.call: str | None = calls[0] if calls else None
         """Name of the call tool; None without search mode."""
-        # The three tools share a naming scheme: call_tool, search_tools, describe_tools.
+        # The three names have a common scheme: call_tool, search_tools, describe_tools.
         kind = self.call.removeprefix("call_").removesuffix("tool") if self.call else ""
         self.search: str | None = f"search_{kind}tools" if self.call else None
         """Name of the search tool."""

@@ -17,7 +17,7 @@ class OpenAIChat(ModelChat):
 
     client = openai.AsyncOpenAI
     status_error = openai.APIStatusError
-    errors = (openai.OpenAIError, httpx2.HTTPError)  # HTTPError means that the connection broke within a response
+    errors = (openai.OpenAIError, httpx2.HTTPError)  # HTTPError means that the connection broke during a response
     final = (400, 401, 403, 404, 405, 422)
 
     async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.checks.rules.subjects import missing_tools_outcome
 RULES: Final = RuleTable()
 rule = RULES.rule
 _MOST_REQUESTS: Final = 3
-_MOST_MEMORY: Final = 256  # maximum megabytes by which the process may grow during a response of one gigabyte
+_MOST_MEMORY: Final = 256  # megabytes; maximum growth of the process during a response of one gigabyte
 _MOST_TEXT: Final = 1_000_000  # maximum characters of an answer
 _ONCE: Final = frozenset({"POST", "PATCH"})
 

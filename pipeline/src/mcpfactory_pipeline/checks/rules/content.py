@@ -119,7 +119,7 @@ def _revision(call: RecordedCall) -> Iterator[Fault]:
 
 
 _TEXT: Final = ("string", str)
-# Optional member of a result, or of an entry in it → name and types of its values.
+# Optional member of a result or its entries → name and types of its values.
 _OPTIONAL: Final[Mapping[str, tuple[str, type | tuple[type, ...]]]] = {
     **dict.fromkeys(("nextCursor", "description", "title", "mimeType", "instructions", "lastModified"), _TEXT),
     **dict.fromkeys(("isError", "hasMore"), ("boolean", bool)),
@@ -127,7 +127,7 @@ _OPTIONAL: Final[Mapping[str, tuple[str, type | tuple[type, ...]]]] = {
     **dict.fromkeys(("icons", "audience"), ("array", list)),
     **dict.fromkeys(("size", "priority", "total"), ("number", (int, float))),
 }
-# Members whose value is an entry, or a list of entries. Other rules check the entries of lists.
+# Members whose value is an entry or a list of entries; other rules check the entries of lists.
 _ENTRIES: Final = ("contents", "content", "messages", "resource", "annotations", "completion")
 
 
@@ -295,7 +295,7 @@ def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
             expat.ParserCreate(encoding).Parse(data, True)
     except (ValueError, expat.ExpatError) as error:
         return str(error)
-    except RecursionError:  # the value is valid, but nested too deeply for this parser
+    except RecursionError:  # the data is valid, but nested too deeply for this parser
         pass
     return ""
 
@@ -350,7 +350,7 @@ def _text(block: _Block) -> Iterator[Fault]:
 
 
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
-_READ: Final = ("content", "structuredContent", "contents", "messages")  # members of a result that a model reads
+_READ: Final = ("content", "structuredContent", "contents", "messages")  # members of a result that models read
 
 
 def _read_by_models(evidence: Evidence) -> RuleSubjects[WireExchange]:

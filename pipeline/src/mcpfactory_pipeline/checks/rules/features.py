@@ -55,7 +55,7 @@ row("features.unsubscribe", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("u
 def _prompt(exchange: WireExchange) -> Iterator[Fault]:
     result = exchange.result
     if result is None:
-        if exchange.error is None:  # errors are fine, because the prompt may refuse invented arguments
+        if exchange.error is None:  # an error is correct, because the prompt may refuse invented arguments
             yield Fault(f"the first prompt got {describe_answer(exchange)}", "prompts/get", exchange)
         return
     if result.get("resultType") == "input_required":

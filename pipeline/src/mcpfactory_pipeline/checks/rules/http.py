@@ -112,7 +112,7 @@ def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOu
       hint="keep pending requests per connection or session, not by the id of the request alone")  # fmt: skip
 def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
     if [one.content for one in pair.alone] != [one.content for one in pair.again]:
-        return  # the answers change even without a second client
+        return  # the answers also change without a second client
     for at, answer in enumerate(pair.together):
         about = answer.params.get("name") or answer.method
         if answer.content == pair.alone[1 - at].content:
@@ -151,7 +151,7 @@ def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutco
       hint="keep the data of a client in its session, not in a variable of the process")  # fmt: skip
 def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
     shown = json.dumps(exchange.content, ensure_ascii=False)
-    # Ignore texts that are in the tools' schemas or in the arguments of this call.
+    # Ignore texts in the tools' schemas, and in the arguments of this call.
     own = json.dumps([evidence.tools, exchange.params], ensure_ascii=False)
     for sent in evidence.first_client:
         for text in sent.params.get("arguments", {}).values():
@@ -184,9 +184,9 @@ row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=htt
 
 
 _MIN_LEAK: Final = 12  # minimum characters of a text; a shorter text may occur by chance
-# Minimum characters of an id; with 6 bits per character, a shorter id has fewer than 60 random bits.
+# Minimum characters of an id; at 6 bits per character, a shorter id has fewer than 60 random bits.
 _MIN_ID: Final = 10
-# Minimum characters in which two ids differ; ids with fewer differences are counters or times.
+# Minimum number of different characters in two ids; counters and times differ in fewer.
 _MIN_DIFFERING: Final = 6
 
 
@@ -380,7 +380,7 @@ _REFUSED: Final = http_probe_scope(
       source="MCP basic/transports/streamable-http, Protocol Version Header",
       hint="read the body before you refuse a request because of a header")  # fmt: skip
 def _error_id(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    own = answer.code in _OWN_CODES  # the older lifecycle's implementation sends errors with other codes
+    own = answer.code in _OWN_CODES  # the implementation of the older lifecycle sends errors with other codes
     if own and answer.message.get("id") != answer.sent["id"]:
         yield http_fault(answer, f"the error has the id {answer.message.get('id')!r}")
 

@@ -99,7 +99,7 @@ def _survives(evidence: Evidence) -> RuleOutcome:
     if not made:
         return not_checked(evidence.missing_reason("after-malformed"))
     words = "after a message that no client sends, the next request got no answer: "
-    # On stdio, an invalid message can end only the client's own session. Over HTTP, the message may end all sessions.
+    # Over HTTP, an invalid message may end all sessions; on stdio, it ends only the client's own session.
     lesser: Severity | None = 3 if evidence.transport == "stdio" else None
     return RuleOutcome(
         tuple(Fault(words + exchange.problem, "malformed message", exchange, lesser=lesser) for exchange in dead[:1])

@@ -218,7 +218,7 @@ def _readable(evidence: Evidence) -> RuleOutcome | None:
     if isinstance(uri, str) and not _is_uri(uri, template=False):
         return not_applicable("the first resource has no valid URI (reported by lists.uris)")
     if listing is not None and evidence.missing.get("read-resource") == NOTHING_TO_ASK:
-        return not_checked("it was not observed")  # the server has no resource with a URI
+        return not_checked("it was not observed")  # the server offers no resource with a URI
     return None
 
 

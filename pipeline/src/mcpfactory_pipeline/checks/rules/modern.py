@@ -272,7 +272,7 @@ def _cache_pages(evidence: Evidence) -> RuleOutcome:
 
 # --- notification streams ---
 
-# Notification → member of a filter that requests it.
+# Notification → member of a filter that requests the notification.
 _KINDS: Final = {
     f"notifications/{kind}/list_changed": f"{kind}ListChanged" for kind in ("tools", "prompts", "resources")
 }
@@ -365,7 +365,7 @@ def _is_wanted(message: Json, asked: Json) -> bool:
 def _several(streams: _Streams) -> Iterator[Fault]:
     first, *others = streams
     if not any(_honoured(message) for message in first.heard):
-        return  # if the filter is empty, the stream may end at once
+        return  # a stream with an empty filter may end at once
     if first.answer is not None or first.ended:
         yield _fault("the first stream ended when a second one was opened", first, others)
     for other in others:

@@ -24,9 +24,10 @@ RULES: Final = RuleTable()
 rule = RULES.rule
 _NO_HANDSHAKE: Final = frozenset({"before the handshake", f"session {LATEST_MODERN}"})
 """Sessions that do not begin with `initialize`; a server of the handshake lifecycle may end these sessions."""
-START_WITHIN: Final = 10_000  # milliseconds; shortest time that a common client (Codex CLI) waits for a server to start
-END_WITHIN: Final = 2_000  # maximum milliseconds from the end of stdin to the exit of the process
-_STDERR: Final = 1500  # maximum characters of stderr in a finding, from its end
+# Milliseconds; the shortest time that a common client (Codex CLI) waits for a server to start.
+START_WITHIN: Final = 10_000
+END_WITHIN: Final = 2_000  # milliseconds; maximum time from the end of stdin to the exit of the process
+_STDERR: Final = 1500  # characters; a finding shows only this last part of stderr
 
 
 def _started(reason: str = "") -> Scope[Session]:
@@ -78,7 +79,7 @@ def _starts(evidence: Evidence) -> RuleSubjects[Session]:
 def _start(session: Session, evidence: Evidence) -> Iterator[Fault]:
     if not session.answered:
         words = session.problem or "no answer came"
-        # A server that refuses every start may need settings, so nothing is known about it, and no gate is closed.
+        # A server that refuses every start may only lack settings. The result is therefore unknown, and no gate closes.
         failed = words.startswith("ended with code") and words != "ended with code 0"
         refused = failed and not any(one.answered for one in evidence.sessions)
         proof = {"stderr": session.stderr[-_STDERR:]}
@@ -195,7 +196,7 @@ def _ends(sessions: list[Session]) -> Iterator[Fault]:
       source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM if closing stdin did not end the server",
       hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
 def _signals(sessions: list[Session]) -> Iterator[Fault]:
-    # Ignore processes that were busy with a call and did not end.
+    # Ignore processes that a call kept busy and that did not end.
     ended = [session for session in sessions if not session.busy or session.ended_after is not None]
     return _late(ended, "after SIGTERM", "after SIGTERM")
 

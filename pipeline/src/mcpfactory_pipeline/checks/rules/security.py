@@ -28,8 +28,8 @@ from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 
 RULES: Final = RuleTable()
 rule, row = RULES.rule, RULES.row
-_READ_FIRST: Final = 20_000  # maximum checked characters per text of a prompt or resource
-# Method → parameter that names the prompt or resource, and member of the result that a model reads.
+_READ_FIRST: Final = 20_000  # maximum characters to check per text of a prompt or resource
+# Method → parameter that names the prompt or resource, and member of the result that models read.
 _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}
 
 
@@ -59,9 +59,9 @@ def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
         yield from ((where, text[:_READ_FIRST]) for text in iterate_json_strings((exchange.result or {}).get(member)))
 
 
-# Zero width space, word joiner and byte order mark; editors insert them to control line breaks.
+# Zero width space, word joiner and byte order mark: editors insert them to control line breaks.
 _LINE_BREAKING: Final = frozenset("\u200b\u2060\ufeff")
-_A_BYTE: Final = 8  # fewer characters, each of which carries about one bit, cannot encode a message
+_A_BYTE: Final = 8  # at about one bit per character, fewer characters cannot encode a message
 
 
 @rule("security.hidden-text", 5, gate=True, over=_texts,
@@ -171,7 +171,7 @@ class CanarySubjects:
         if not tried:
             return not_applicable(f"no callable tool and no template takes {self.what}")
         caught = {one.probe.place: one for one in reversed(tried) if one.taken and not one.probe.confirms}
-        if self.kind == "file":  # a server may refuse files outside of the folder of the first file
+        if self.kind == "file":  # a server may refuse files outside of the first file's folder
             sure = {one.probe.place for one in tried if one.taken and one.probe.confirms}
             caught = {place: one for place, one in caught.items() if place in sure}
         return RuleSubjects(list(caught.values()), len({one.probe.place for one in tried}))

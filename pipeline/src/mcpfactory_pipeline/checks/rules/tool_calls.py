@@ -50,23 +50,23 @@ _UNFINISHED: Final = re.compile(
     r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
 )
 _BUSY: Final = 429  # HTTP status "Too Many Requests"
-_SHORT: Final = 500  # maximum characters of an answer that may be a question or a refusal
-# Signs of questions and refusals in answers to wrong arguments.
+_SHORT: Final = 500  # characters; a longer answer cannot be only a question or a refusal
+# Words in answers that ask a question about wrong arguments, or refuse them.
 _ASKS: Final = re.compile(
     r"[?？؟][\s\"')*]*$|[?？؟]\s|¿|\b(which|what|need(s|ed)?|require[sd]?|missing|provide|specify|supply|give|enter|choose|must|should|invalid|"
     r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
     re.IGNORECASE,
 )
-# Maximum characters of an answer that may be an exception; a longer text may only describe an exception.
+# Characters; a longer answer may only describe an exception.
 _TRACE: Final = 5_000
-# A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or with a Python stack trace.
+# A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or a Python stack trace.
 _EXCEPTION: Final = re.compile(
     r"\A\W*((Error|Exception):\s*)?((\w+\.)*[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
 )
 _BIG: Final = re.compile(rf"\b{str(BIG_INTEGERS[0])[:11]}\d{{5}}\b")  # a number close to 2^53
-# Traces of wrong arguments (`samples.wrong_arguments`) in the answer of a tool that does not check its arguments.
+# Wrong arguments (`samples.wrong_arguments`) that appear in the answer of a tool without argument checks.
 _ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
-# Codes of errors that the protocol layer raises: wrong arguments, a missing client capability, a required task.
+# Codes of errors from the protocol layer: wrong arguments, a missing client capability, a required task.
 _PROTOCOL_CODES: Final = (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -187,7 +187,7 @@ def _cases(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
       source="the arguments of cases are correct: they come from the document, or from a person who knows the server",
       hint="run the server's own tests; the evidence shows the call")  # fmt: skip
 def _case(call: RecordedCall) -> Iterator[Fault]:
-    # The rule tool-calls.answered reports calls without an answer.
+    # The rule tool-calls.answered reports unanswered calls.
     if call.failed and call.exchange.received is not None:
         yield _fault(call, f"{call.title or 'a correct call'}: returned an error: {_said(call, 200)}")
 
@@ -225,7 +225,7 @@ def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None
     """
     text = answer_text(call.exchange).strip()
     changing = next((one for one in call.requests if one["method"] not in ("GET", "HEAD")), None)
-    if changing is not None:  # the text of the answer does not matter
+    if changing is not None:  # this request is enough evidence for any answer
         return f"sent {changing['method']} {changing['path']} to its API", None
     if text and len(text) <= _SHORT and _ASKS.search(text):
         return f"asked a question, or refused, without an error: {text[:120]!r}", 1

@@ -15,8 +15,8 @@ from mcpfactory_runtime.oauth.steps_and_metadata import AuthChallenge, origin, r
 from mcpfactory_runtime.urls import is_same_origin
 
 _OAUTH: Final = ("bearer", "dpop")  # schemes of OAuth access tokens
-_ENDLESS: Final = 4_102_444_800  # seconds since 1970: the year 2100
-_ALTERED: Final = 8  # number of last characters to change; in the very last character, some bits may be unused
+_ENDLESS: Final = 4_102_444_800  # the year 2100 in seconds since 1970
+_ALTERED: Final = 8  # number of last characters to change; the very last character may have unused bits
 
 
 def token_challenges(answer: HttpProbeAnswer) -> list[AuthChallenge]:

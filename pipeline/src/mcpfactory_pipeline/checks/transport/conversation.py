@@ -15,9 +15,9 @@ from mcpfactory_pipeline.checks.evidence import NotificationStream, ServerMessag
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, META, WireExchange, is_nested_deeper
 from mcpfactory_runtime.types import Json
 
-_MOST_HEARD: Final = 10_000  # maximum stored messages while streams are open
-_MAX_MESSAGES: Final = 1_000  # maximum stored messages of the server
-MAX_MESSAGE: Final = 16 * 1024 * 1024  # maximum bytes of a message; a larger message is a fault
+_MOST_HEARD: Final = 10_000  # maximum number of stored messages while streams are open
+_MAX_MESSAGES: Final = 1_000  # maximum number of stored server messages
+MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes; a larger message is a fault
 
 
 class MessageLog:
@@ -27,10 +27,10 @@ class MessageLog:
         self.heard: list[Json] | None = None  # notifications and answers that arrive while streams are open
         self._session = session
         self._pending: Json | None = None
-        self._open: dict[str, Json] = {}  # requests that got no answer, including requests that timed out
+        self._open: dict[str, Json] = {}  # unanswered requests, including requests that timed out
         self._modern = True
         self._initialized = False
-        self.declared: Json = {}  # capabilities of the client in the session
+        self.declared: Json = {}  # capabilities of the client in this session
 
     def sent(self, message: Json) -> None:
         """Record a message of the client."""

@@ -38,7 +38,7 @@ from mcpfactory_runtime.urls import RedirectTracker, redirect_of
 _LINE: Final = 65_536
 _MAX_IDS: Final = 1_000  # maximum number of stored event IDs
 _STREAM_START: Final = 0.5  # seconds; timeout of the headers of a GET stream
-_UPDATES: Final = 0.5  # seconds to wait for updates of resources on a stream
+_UPDATES: Final = 0.5  # seconds to wait for resource updates on a stream
 _GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
 
 
@@ -73,7 +73,7 @@ class HttpConversation:
             self.session.answered, self.session.milliseconds = True, round(1000 * (time.monotonic() - began))
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
             agreed = str(exchange.result.get("protocolVersion", ""))
-            self._revision = agreed if agreed in HANDSHAKES else ""  # clients send only known revisions in the header
+            self._revision = agreed if agreed in HANDSHAKES else ""  # clients send only known revisions in this header
         self.session.exchanges.append(exchange)
         return exchange
 
@@ -165,7 +165,7 @@ class HttpConversation:
                     return self._post(message, max(patience - (time.monotonic() - began), 0.1))
                 if isinstance(message, dict) and message.get("method") == "initialize":
                     self._session_id = response.getheader("Mcp-Session-Id") or ""
-                # Streams of the per-request lifecycle belong to no session.
+                # In the per-request lifecycle, streams belong to no session.
                 ids = [] if _routing(message)[0] else self.session.event_ids
                 came, problem = self._read(response, began + patience, ids, several=isinstance(message, str))
         except (OSError, http.client.HTTPException) as error:
@@ -318,7 +318,7 @@ def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConn
     )
     try:
         connection.connect()
-        # Keep the socket, because `connection` drops its socket if the server announces a close.
+        # Keep the socket, because `connection` drops it if the server announces a close.
         watch = threading.Timer(seconds, _shut_down, (connection.sock,))
         watch.start()
         try:

@@ -36,13 +36,13 @@ FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
 # Headers that a browser sends in a DNS rebinding attack.
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
-_MOST: Final = 1_000_000  # maximum bytes of a body to read
+_MOST: Final = 1_000_000  # bytes; the rest of a longer body is not read
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
-_MOST_UNANSWERED: Final = 3  # maximum number of unanswered probes; afterwards, no probe is sent
-LINGER: Final = 2.0  # maximum seconds between an answer and the end of its stream
-# Factor: a stream may take LINGER seconds, or the duration of its answer times this factor, whichever is longer.
+_MOST_UNANSWERED: Final = 3  # maximum number of unanswered probes; no more probes are sent then
+LINGER: Final = 2.0  # seconds; maximum time between an answer and the end of its stream
+# Factor: a stream may take LINGER seconds, or this multiple of its answer's duration, whichever is longer.
 _SLOWER: Final = 10
-_WATCHED: Final = frozenset({"begin", "modern"})  # probes that also observe the end of the stream
+_WATCHED: Final = frozenset({"begin", "modern"})  # probes that also wait for the end of the stream
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 
 Headers = Mapping[str, str | None]
@@ -229,7 +229,7 @@ def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpPro
 def _lookalike_headers(url: str) -> dict[str, Headers]:
     here = urlsplit(url)
     port = f":{here.port}" if here.port else ""
-    name = _LOOKALIKE + port  # the name resolves to the loopback address; browsers send the name as Origin and as Host
+    name = _LOOKALIKE + port  # this name resolves to the loopback address, and browsers send it as Origin and as Host
     return {
         "begins": {"Origin": f"{here.scheme}://{here.hostname}.{name}"},
         "begins-localhost": {"Origin": f"http://localhost.{name}"},
@@ -351,7 +351,7 @@ _ROWS: Final = (
               {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
     HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", _no_mismatch,
               lambda _asker, plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
-    # In the first of these probes, the header is invalid base64. In all other probes, the header and the name match.
+    # The first of these probes has invalid base64 in the header; in all others, the header and the name match.
     HttpProbe("modern-invalid-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", _mismatch,
               {"Mcp-Name": "=?base64?mcpfactory!?="}, "tools/call", _call(NOTHING)),
     HttpProbe("modern-half-base64-marker", "modern", _ONE_MARKER, _no_mismatch,
@@ -478,7 +478,7 @@ class HttpProbeSender:
         }
         sent = {name: value for name, value in headers.items() if value is not None}
         with connected(url, _EACH) as connection:
-            # Keep the socket, because `connection` drops its socket if the server announces a close.
+            # Keep the socket, because `connection` drops it if the server announces a close.
             sock = connection.sock
             connection.request(probe.verb, path, data, sent)
             response = connection.getresponse()
