@@ -48,7 +48,7 @@ def _challenge(answer: HttpProbeAnswer) -> Iterator[Fault]:
       statement=("Protected resource metadata is at the URL in WWW-Authenticate, or at the well-known URL. It names the "
                  "server as resource, and at least one authorization server."),
       source="MCP basic/authorization, Authorization Server Location; RFC 9728 §3",
-      hint='serve {"resource": "URL of the server", "authorization_servers": ["URL"]} there, without credentials')  # fmt: skip
+      hint='serve {"resource": "URL of the server", "authorization_servers": ["URL"]} at this URL, without credentials')  # fmt: skip
 def _metadata(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
     found = [evidence.authorization[name] for name in ("metadata", "root-metadata") if name in evidence.authorization]
     served = next((one for one in found if one.status == 200), None)

@@ -111,7 +111,7 @@ def _older_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
       statement="In a session of an older protocol revision, tools return only content types of that revision.",
       source=("MCP basic/lifecycle, Operation: both sides should respect the negotiated version; schema, "
               "CallToolResult of that revision"),
-      hint="send text that describes the content: clients of that revision refuse the whole result")  # fmt: skip
+      hint="send text that describes the content: clients of that revision refuse a result with other content types")  # fmt: skip
 def _revision(call: RecordedCall) -> Iterator[Fault]:
     if foreign := foreign_content_kinds(call.exchange, call.title):
         words = f"the result has content of type {', '.join(foreign)}, which {call.title} does not have"
@@ -174,7 +174,7 @@ def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOu
 
 
 @rule("content.meta-keys", 1, since=STRUCTURED, over=_keys,
-      statement="A metadata key is a name. A prefix may precede it: labels with dots between them, then a slash.",
+      statement="A metadata key is a name, or a prefix, a slash and a name. A prefix consists of labels with dots between them.",
       source=("MCP basic/index, _meta: names and labels begin and end with a letter or digit (no client reads keys "
               "that it does not know: severity 1)"),
       hint=("write example.com/name: use letters and digits, hyphens between them, and in names also "
@@ -212,7 +212,7 @@ def _type(block: _Block) -> Iterator[Fault]:
       statement=("Content blocks have the fields that their type requires: data and mimeType, uri and name, or a "
                  "resource."),
       source="MCP schema, ImageContent, AudioContent, ResourceLink, EmbeddedResource",
-      hint="add the missing fields: clients refuse the whole result if one block lacks them")  # fmt: skip
+      hint="add the missing fields: clients refuse the whole result if one block lacks a field")  # fmt: skip
 def _member(block: _Block) -> Iterator[Fault]:
     needed = {"image": ("data", "mimeType"), "audio": ("data", "mimeType"), "resource_link": ("uri", "name")}
     kind = block.value.get("type")
@@ -269,7 +269,7 @@ def _typed(evidence: Evidence) -> list[_Block]:
 
 
 @rule("content.mime-type", 3, over=_each(_typed),
-      statement="Encoded bytes, and texts of resources, match their declared MIME type.",
+      statement="Encoded bytes and resource texts match their declared MIME type.",
       source="MCP schema, mimeType; models and clients decode by it",
       hint="declare the type of the sent bytes, not of the original file")  # fmt: skip
 def _mime(block: _Block) -> Iterator[Fault]:
@@ -304,7 +304,7 @@ def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
       statement=("Annotations of a block are an object, with a priority from 0 to 1 and an audience of user and "
                  "assistant."),
       source="MCP schema, Annotations",
-      hint="leave them out, or write them as the schema defines")  # fmt: skip
+      hint="leave out annotations, or write them as the schema defines")  # fmt: skip
 def _annotation(block: _Block) -> Iterator[Fault]:
     found = block.value.get("annotations")
     if found is None:
@@ -359,7 +359,7 @@ def _read_by_models(evidence: Evidence) -> RuleSubjects[WireExchange]:
 
 @rule("content.lone-surrogates", 3, gate=True, over=_read_by_models,
       statement="No text for the model contains half of a character (a lone surrogate such as \\ud83d).",
-      source="RFC 8259 §8.2: its meaning is unpredictable; strict JSON parsers refuse the whole message",
+      source="RFC 8259 §8.2: half a character has no predictable meaning; strict JSON parsers refuse the whole message",
       hint="cut texts at characters, not at UTF-16 units or bytes")  # fmt: skip
 def _lone_surrogates(exchange: WireExchange) -> Iterator[Fault]:
     shown = [value for key, value in (exchange.result or {}).items() if key in _READ]

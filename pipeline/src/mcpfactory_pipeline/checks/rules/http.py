@@ -148,7 +148,7 @@ def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutco
       statement="The result of a read-only tool does not contain data that another client sent.",
       source=("MCP schema, ToolAnnotations.readOnlyHint (the tool does not modify its environment); "
               "basic/security_best_practices, Session Hijacking"),
-      hint="keep the data of a client in its session, not in a variable of the process")  # fmt: skip
+      hint="keep a client's data in the client's session, not in a variable of the process")  # fmt: skip
 def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
     shown = json.dumps(exchange.content, ensure_ascii=False)
     # Ignore texts in the tools' schemas, and in the arguments of this call.
@@ -180,7 +180,7 @@ row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HAN
 row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("get"),
     statement="GET is answered with an event stream or status 405.",
     source="MCP basic/transports, Listening for Messages from the Server",
-    hint="return status 405 if you have no such stream")  # fmt: skip
+    hint="return status 405 if you offer no event stream")  # fmt: skip
 
 
 _MIN_LEAK: Final = 12  # minimum characters of a text; a shorter text may occur by chance
@@ -291,7 +291,7 @@ def _event_ids(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
 @rule("http.event-ids", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=_event_ids,
       statement="Each event id occurs only once in a session, across all streams.",
       source="MCP basic/transports, Resumability and Redelivery: ids must be globally unique within the session",
-      hint="number the events per session, or put the id of the stream into the id")  # fmt: skip
+      hint="number the events per session, or include the stream's id in the event id")  # fmt: skip
 def _unique_event_ids(session: Session) -> Iterator[Fault]:
     repeated = [one for one, count in Counter(session.event_ids).items() if count > 1]
     if repeated:
@@ -302,7 +302,7 @@ def _unique_event_ids(session: Session) -> Iterator[Fault]:
 
 
 row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=http_probe_scope("begin", "begin-older"),
-    statement=("A stream with event ids begins with an event that has an id and no data if the revision defines this. "
+    statement=("If the revision defines it, a stream with event ids begins with an event that has an id and no data. "
                "In other revisions, no stream begins with such an event."),
     source=("MCP basic/transports, Sending Messages to the Server: this event lets clients reconnect; older "
             "clients cannot read it"),

@@ -75,8 +75,8 @@ row("lists.resources", 3, gate=True, over=ListScope("resources/list", "uri", "na
     hint="answer resources/list, with an empty list if there are none")  # fmt: skip
 
 row("lists.templates", 3, over=ListScope("resources/templates/list", "uriTemplate", "name"),
-    statement=("A server that declares resources lists its templates, each with uriTemplate and name (a missing "
-               "method is tolerated)."),
+    statement=("A server that declares resources lists its templates, each with uriTemplate and name; a missing "
+               "method is tolerated."),
     source=("MCP server/resources, Resource Templates: the specification does not require templates, and no capability "
             "announces them"),
     hint="answer resources/templates/list, with an empty list if there are none")  # fmt: skip

@@ -148,7 +148,7 @@ row("modern.unknown-method", 3, gate=True, over=probed("modern-unknown-method"),
     hint="answer unknown methods instead of dropping them: without an answer a client waits")  # fmt: skip
 
 row("modern.removed-methods", 3, gate=True, over=probed("modern-removed-method"),
-    statement=f"ping, which the per-request revisions removed, is answered with error {METHOD_NOT_FOUND}.",
+    statement=f"In the per-request revisions, which have no ping, ping is answered with error {METHOD_NOT_FOUND}.",
     source="MCP changelog, removed methods; basic/versioning: each request is served in the version that it names",
     hint="look up methods in the revision of the request, not in one table for all revisions")  # fmt: skip
 
@@ -411,7 +411,7 @@ def _list_after_calls(again: Listing, evidence: Evidence) -> Iterator[Fault]:
 
 
 @rule("modern.listen-invalid-filter", 2, over=_malformed_filter,
-      statement=f"A filter that is not an object is answered with error {INVALID_PARAMS} (another error is tolerated).",
+      statement=f"A filter that is not an object is answered with error {INVALID_PARAMS}; another error is tolerated.",
       source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
       hint="check the filter before you open the stream")  # fmt: skip
 def _malformed(exchange: WireExchange) -> Iterator[Fault]:

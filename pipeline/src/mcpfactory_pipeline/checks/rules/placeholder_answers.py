@@ -99,7 +99,7 @@ def _speaks_for_api(call: RecordedCall) -> bool:
       statement='No tool answers "not implemented yet" without an error.',
       source=("MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a "
               "promise to the model"),
-      hint="implement the tool, or do not list it; return isError for anything that it cannot do")  # fmt: skip
+      hint="implement the tool, or do not list it; return isError for anything that the tool cannot do")  # fmt: skip
 def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
     again = [other for other in evidence.others if other.tool == call.tool]
@@ -152,7 +152,7 @@ def _varied_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcom
       statement="If a tool is called with different required arguments, at least two of its answers differ.",
       source=("an argument without effect is useless; the rule weighs little, because one answer (\"The zoo is "
               "open.\") may be right for all tried arguments"),
-      hint="use the arguments, or remove them from the schema; the evidence has the last call")  # fmt: skip
+      hint="use the arguments in the answer, or remove them from the schema; the evidence has the last call")  # fmt: skip
 def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
     others = [other for other in evidence.others if other.tool == call.tool]
@@ -167,8 +167,8 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 @rule("placeholder-answers.identical-tools", 5, gate=True,
       statement="Calls of several tools get at least two different answers.",
-      source="a listed tool is a promise to the model; a server with only one answer breaks all its promises",
-      hint="implement the tools; return isError for anything that they cannot do")  # fmt: skip
+      source="a listed tool is a promise to the model; a server with only one answer breaks every promise",
+      hint="implement the tools; return isError for anything that a tool cannot do")  # fmt: skip
 def _distinct(evidence: Evidence) -> RuleOutcome:
     """Return a fault if all tools (at least two) give the same answer.
 
@@ -232,8 +232,8 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
 
 
 @rule("placeholder-answers.lost-data", 5, gate=True, over=_answered_calls,
-      statement=("With cases, the whole answer of the API reaches the model, unchanged or converted, after any "
-                 "hooks. An answer that never changes with the API closes the gate."),
+      statement=("With cases, the model receives the whole answer of the API, unchanged or converted, after any "
+                 "hooks. A tool answer that never changes with the API's answer closes the gate."),
       source="the model called the tool for the API's answer, which the stub upstream knows",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:

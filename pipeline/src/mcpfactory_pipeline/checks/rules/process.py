@@ -142,7 +142,7 @@ def _in_time(session: Session) -> Iterator[Fault]:
 @rule("process.stdout", 5, gate=True, over=_started("this transport does not use stdout"),
       statement="On stdio, stdout has only JSON-RPC messages, one per line.",
       source="MCP basic/transports, stdio: the server must not write anything else to stdout",
-      hint="log to stderr; a stray print breaks clients")  # fmt: skip
+      hint="log to stderr; other output on stdout breaks clients")  # fmt: skip
 def _stdout(session: Session) -> Iterator[Fault]:
     """Check the sessions with an answer; process.starts reports the stdout of other sessions."""
     if session.pollution:
@@ -194,7 +194,7 @@ def _ends(sessions: list[Session]) -> Iterator[Fault]:
       statement=(f"On stdio, the process ends within {END_WITHIN // 1000} seconds after SIGTERM, or within twice the "
                  "time of its start."),
       source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM if closing stdin did not end the server",
-      hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
+      hint="handle SIGTERM, and finish any cleanup at once")  # fmt: skip
 def _signals(sessions: list[Session]) -> Iterator[Fault]:
     # Ignore processes that a call kept busy and that did not end.
     ended = [session for session in sessions if not session.busy or session.ended_after is not None]
@@ -261,8 +261,8 @@ def _call_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
 @PERFORMANCE.rule("performance.memory", 1, over=_limited("max_memory_mb"),
       statement="No process uses more memory than max_memory_mb of the policy, even during calls (stdio, Linux).",
       source=_SOURCE,
-      hint=("compare the peaks: if a session with calls uses more memory than one without, the server "
-            "keeps data of every call"))  # fmt: skip
+      hint=("compare the peaks: if a session with calls uses more memory than a session without calls, "
+            "the server keeps data of every call"))  # fmt: skip
 def _memory_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
     value, most = cost
     peaks = [f"{one.purpose}: {round(one.memory / 1024)} MB" for one in evidence.sessions if one.memory]

@@ -93,7 +93,7 @@ def _overlapping(one: CallComparison) -> Iterator[Fault]:
 
 @rule("tool-calls.after-failures", 3, over=_compared("failures"),
       statement="After many failed calls, a tool still answers a correct call.",
-      source="a failed call must free its connection, file or slot, or the server stops working after some time",
+      source="a failed call must free its connection, file or slot; otherwise the server stops working after some time",
       hint="release resources in a finally block")  # fmt: skip
 def _after_failures(one: CallComparison) -> Iterator[Fault]:
     got = one.others[0]

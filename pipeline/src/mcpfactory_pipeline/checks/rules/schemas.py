@@ -87,7 +87,7 @@ def _name_valid(named: tuple[str, Any]) -> Iterator[Fault]:
 @rule("schemas.names-unique", 5, gate=True,
       statement="No two tools of a server have the same name.",
       source="MCP server/tools, Tool Names: names are unique within a server",
-      hint="rename all but one; clients cannot distinguish them")  # fmt: skip
+      hint="rename all but one of these tools; clients cannot distinguish tools with the same name")  # fmt: skip
 def _names_unique(evidence: Evidence) -> RuleOutcome:
     counts = Counter(name for name, _ in evidence.named_tools)
     return missing_tools_outcome(evidence) or rule_outcome(
@@ -244,7 +244,7 @@ def _more_than_name(named: tuple[str, Any]) -> Iterator[Fault]:
 
 @rule("descriptions.distinct", 2,
       statement="No two tools have the same description.",
-      source="a model cannot tell such tools apart",
+      source="a model cannot distinguish tools with equal descriptions",
       hint="describe how the tool differs from similar tools")  # fmt: skip
 def _duplicates(evidence: Evidence) -> RuleOutcome:
     by_text: dict[str, dict[str, None]] = defaultdict(dict)

@@ -138,8 +138,8 @@ def _credentials(subject: tuple[str, str, WireExchange | None]) -> Iterator[Faul
 
 
 @rule("security.drift", 5, gate=True,
-      statement=("The adopted server is unchanged: its URL offers the same tools, resources, prompts and instructions, "
-                 "and the pinned file of its package was not replaced."),
+      statement=("The adopted server is unchanged: the URL offers the same tools, resources, prompts and instructions, "
+                 "and the pinned file of the package was not replaced."),
       source="tool poisoning: people approve a tool, and the model gets another one later (the rug pull)",
       hint="review the changes, then adopt the current server or another version")  # fmt: skip
 def _drift(evidence: Evidence) -> RuleOutcome:
@@ -186,8 +186,8 @@ class CanarySubjects:
 _FILE_READ: Final = "the answer contains a file of this machine that is outside every folder of the server"
 
 row("security.path-traversal", 3, gate=True, over=CanarySubjects("file", "a path", _FILE_READ),
-    statement=("No value of an argument or of a resource template gives access to files outside the scope of the server "
-               "(a finding closes no gate if the server states that the value names a file)."),
+    statement=("No value of an argument or of a resource template gives access to files outside the scope of the server. "
+               "A finding closes no gate if the server states that the value names a file."),
     source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: "
             "servers must validate all tool inputs"),
     hint=("join the value below one folder, resolve it, and refuse a result outside the folder "

@@ -69,7 +69,7 @@ def _early(one: ServerMessage) -> Iterator[Fault]:
 
 @rule("server-messages.modern-requests", 5, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern"),
       statement="In the per-request lifecycle, the server sends no requests.",
-      source="MCP basic/transports: the server must not send JSON-RPC requests; basic/patterns/mrtr says how it asks",
+      source="MCP basic/transports: the server must not send JSON-RPC requests; basic/patterns/mrtr defines how a server asks for input",
       hint='return a result with "resultType": "input_required" to ask for input')  # fmt: skip
 def _modern_requests(one: ServerMessage) -> Iterator[Fault]:
     if "id" in one.message:

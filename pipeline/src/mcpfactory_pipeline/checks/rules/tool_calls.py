@@ -207,8 +207,8 @@ _NOTHING_WRONG: Final = "no tool with readOnlyHint has an argument for which a w
 
 @rule("tool-calls.argument-validation", 3, gate=True, over=_calls(lambda evidence: evidence.wrong, _NOTHING_WRONG),
       statement=("A call without a required argument, or with an object where the schema requires a string, number "
-                 "or boolean, is answered with an error. So is a number outside its bounds, but a tool that accepts "
-                 "one closes no gate, because some tools limit such numbers on purpose."),
+                 "or boolean, is answered with an error. A number outside its bounds is also answered with an error, "
+                 "but a tool that accepts such a number closes no gate, because some tools limit numbers on purpose."),
       source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
       hint="validate the arguments against the inputSchema before the tool runs")  # fmt: skip
 def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
@@ -318,9 +318,9 @@ def _exact(pair: tuple[RecordedCall, RecordedCall]) -> Iterator[Fault]:
 
 
 @rule("tool-calls.coverage", 3,
-      statement=("With cases, every tool is called: by a case of the API document, or by an evaluation case whose "
-                 "answer depends on the API."),
-      source="a tool that was never called is not known to work",
+      statement=("With cases, every tool is called, by a case of the API document or by an evaluation case with an "
+                 "answer that depends on the API."),
+      source="nothing shows that a tool works if it was never called",
       hint=("add a case for the tool, or an evaluation case in evals/ that defines what the answer "
             "contains (docs/how-to/evaluate.md)"))  # fmt: skip
 def _covered(evidence: Evidence) -> RuleOutcome:
