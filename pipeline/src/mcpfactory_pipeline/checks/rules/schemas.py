@@ -87,7 +87,7 @@ def _name_valid(named: tuple[str, Any]) -> Iterator[Fault]:
 @rule("schemas.names-unique", 5, gate=True,
       statement="No two tools of a server have the same name.",
       source="MCP server/tools, Tool Names: names are unique within a server",
-      hint="rename all but one; clients cannot distinguish them")  # fmt: skip
+      hint="rename all but one of these tools; clients cannot distinguish tools with the same name")  # fmt: skip
 def _names_unique(evidence: Evidence) -> RuleOutcome:
     counts = Counter(name for name, _ in evidence.named_tools)
     return missing_tools_outcome(evidence) or rule_outcome(
@@ -113,7 +113,7 @@ def _name_portable(named: tuple[str, Any]) -> Iterator[Fault]:
 def _input_valid(one: _Schema, evidence: Evidence) -> Iterator[Fault]:
     """Check the schema of a tool.
 
-    If no protocol revision of the server defines a default dialect, a schema in draft 7 is also valid.
+    Draft 7 is also valid if the server's protocol revisions define no default dialect.
     """
     unsaid = max(evidence.revisions, default=DIALECT) < DIALECT
     older = unsaid and isinstance(one.schema, dict) and "$schema" not in one.schema
@@ -212,7 +212,7 @@ _FILLER: Final = frozenset({"a", "an", "one", "the", "tool", "function", "to", "
 
 
 def count_tool_tokens(tool: Any) -> int:
-    """Return the approximate number of tokens in the part of a tool that clients pass to models."""
+    """Return the approximate number of tokens in the parts of a tool that clients pass to models."""
     return estimate_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 
@@ -244,7 +244,7 @@ def _more_than_name(named: tuple[str, Any]) -> Iterator[Fault]:
 
 @rule("descriptions.distinct", 2,
       statement="No two tools have the same description.",
-      source="a model cannot tell such tools apart",
+      source="a model cannot distinguish tools with equal descriptions",
       hint="describe how the tool differs from similar tools")  # fmt: skip
 def _duplicates(evidence: Evidence) -> RuleOutcome:
     by_text: dict[str, dict[str, None]] = defaultdict(dict)
