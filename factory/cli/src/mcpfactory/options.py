@@ -17,7 +17,7 @@ Channel = Annotated[
     str, typer.Option("--channel", metavar="CHANNEL", help="Use this channel", autocompletion=completion.channels)
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Check everything and print the planned changes; write nothing")
+    bool, typer.Option("--dry-run", help="Print the planned changes after all checks; write nothing")
 ]
 Factory = Annotated[
     str,
@@ -74,7 +74,7 @@ Provider = Annotated[
 Refresh = Annotated[
     bool,
     typer.Option(
-        "--refresh", help="Fetch API documents again and check adopted servers for changes (needs the network)"
+        "--refresh", help="Fetch API documents, and check adopted servers for changes"
     ),
 ]
 Root = Annotated[
