@@ -71,7 +71,7 @@ class RunProcesses:
             if elapsed > _START_TIMEOUT:
                 raise StageError(
                     f"the run of {server} has not started yet",
-                    hint="open the list of runs, which shows each run that has started",
+                    hint="open the list of runs to see whether the run has started",
                 )
         return run
 

@@ -283,7 +283,7 @@ def _tool_of(detail: ServerDetail, tool: str) -> Mapping[str, Any]:
     found = next((one for one in tools if one.get("name") == tool), None)
     if found is None:
         raise NotFoundError(
-            f"{detail.facts.name} has no tool {tool!r}", hint="open the tools page of the server, which lists the tools"
+            f"{detail.facts.name} has no tool {tool!r}", hint="find the tool on the tools page of the server"
         )
     return found
 

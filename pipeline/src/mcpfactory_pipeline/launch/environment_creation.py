@@ -60,7 +60,7 @@ def create_environment(
         if lacking:
             raise StageError(
                 f"the environment of {server.name} cannot be created: {_reason(str(error))}; the environment "
-                f"of mcpfactory cannot be used instead, because that environment does not contain {lacking}",
+                f"of mcpfactory cannot be used: {lacking} is not in that environment",
                 hint=_hint(error, folder),
             ) from error
         notify(

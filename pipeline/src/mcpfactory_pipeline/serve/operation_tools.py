@@ -128,7 +128,7 @@ class OperationTools:
             changes = changed_facts(getattr(tried, "precondition", ""), made.facts, getattr(tried, "facts", {}))
             changed = "".join(f"Since you were asked, this has changed: {one.words}\n" for one in changes)
             tried = await self._try(ctx, asked.model_copy(update={"precondition": ""}))
-        raise ToolError(f"{changed}The state changed during each question to the person, so nothing was changed.")
+        raise ToolError(f"{changed}Nothing was changed: the state changed each time before the person answered.")
 
     async def _try(self, ctx: Context, asked: ConfirmedOperation) -> OperationResult:
 

@@ -58,9 +58,7 @@ class EvaluateOptions:
     ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(
-            metavar="AMOUNT", help="Stop at this total cost, computed from prices in mcpfactory.toml", min=0
-        ),
+        typer.Option(metavar="AMOUNT", help="Stop at this total cost, computed from prices in mcpfactory.toml", min=0),
     ] = None
     minimum: Annotated[
         float,
@@ -136,7 +134,7 @@ def evaluate_model(
         raise ConfigError(
             f"--max-cost cannot be applied: the price of {request.model} is unknown",
             hint=(
-                "set the prices per million tokens, read = … and written = …, in "
+                "set read = … and written = … (prices per million tokens) in "
                 f'[pipeline.evaluation.endpoints."{request.model}"]'
             ),
         )

@@ -178,7 +178,7 @@ class AdoptedSettings(Settings):
             raise validation_error(*found)
         if missing := [name for name in kind.required if not getattr(self, name)]:
             raise validation_error(
-                f"{missing[0]!r} is missing, which kind {self.kind!r} requires",
+                f"{missing[0]!r} is missing: kind {self.kind!r} requires this field",
                 "run 'mcpfactory adopt' to write this field",
             )
         return self
