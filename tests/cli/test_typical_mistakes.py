@@ -107,11 +107,11 @@ MISTAKES = (
     _("new --from-openapi e.yaml", 4, "the text is not YAML", "line 2", change=written("e.yaml", "a: b\n  c: [\n")),
     _("new --from-openapi e.json", 4, "neither `openapi` nor `swagger`", change=written("e.json", '{"info": 1}')),
     _("new --from-openapi ftp://x.example/a.json", 4, "neither http nor https"),
-    _("new --from-openapi http://[", 4, "its host or its port is invalid", "such as https://"),
-    _("new --from-openapi http://127.0.0.1:99999/a.json", 4, "its host or its port is invalid"),
+    _("new --from-openapi http://[", 4, "the host or the port is invalid", "such as https://"),
+    _("new --from-openapi http://127.0.0.1:99999/a.json", 4, "the host or the port is invalid"),
     _("new --from-openapi http://127.0.0.1:1/a.json", 4, "cannot be read", "check the address"),
     _("new --from-openapi localhost:8000/openapi.json", 4, "http://localhost:8000/openapi.json"),
-    _(f"new My_Server --from-openapi {DOCUMENT}", 4, "'My_Server' is not a valid name", "[a-z][a-z0-9-]*"),
+    _(f"new My_Server --from-openapi {DOCUMENT}", 4, "'My_Server' is not a valid server name", "[a-z][a-z0-9-]*"),
     _(f"new shop --from-openapi {DOCUMENT}", 4, "already exists", "choose another name"),
     _(f"{NEW} --name x --include-tag ordrs", 4, "no operation matches the tag 'ordrs'", "did you mean 'orders'?"),
     _("new x --template openapi", 4, "generated from an API document", "--from-openapi FILE"),
@@ -206,7 +206,7 @@ MISTAKES = (
     # servers come and go
     _("remove shop", 1, "git could not restore", "--force"),
     _("remove notes --force", 2, "confirmation is required", "--yes"),
-    _("rename shop Shop", 4, "'Shop' is not a valid name"),
+    _("rename shop Shop", 4, "'Shop' is not a valid server name"),
     _("rename shop notes", 1, "servers/notes already exists"),
 )  # fmt: skip
 

@@ -46,7 +46,7 @@ def run(
         str,
         typer.Option(
             metavar="DIALECT",
-            help="Offer tool schemas in this form, for clients with limited schema support: standard, plain or flat",
+            help="Offer tool schemas in this dialect: standard, plain or flat",
         ),
     ] = "",
     demo: Demo = False,

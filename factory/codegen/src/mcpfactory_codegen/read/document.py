@@ -120,7 +120,7 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
     if not has_web_scheme(url):
         raise FetchError(f"{url} is neither http nor https", "give an http or https URL, or the path of a file")
     if split_web_url(url) is None:
-        raise FetchError(f"{url} is not a valid URL: its host or its port is invalid", _URL_HINT)
+        raise FetchError(f"{url} is not a valid URL: the host or the port is invalid", _URL_HINT)
     host = host_of(url)
     if host not in {allowed.lower() for allowed in allowed_hosts}:
         message = f"{url} is on the host {host!r}, which is not allowed"

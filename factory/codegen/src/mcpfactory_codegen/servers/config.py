@@ -111,7 +111,7 @@ def _apis(value: Any, read: Callable[[Any], tuple[ApiConfig, ...]]) -> tuple[Api
 def _profile_name(name: str) -> str:
     if not NAME.match(name) or name == _FULL:
         raise validation_error(
-            f"{name!r} is not a valid name of a profile",
+            f"{name!r} is not a valid profile name",
             f"use [a-z][a-z0-9-]*, but not {_FULL}, which always means all tools",
         )
     return name

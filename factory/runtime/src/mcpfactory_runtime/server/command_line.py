@@ -85,7 +85,7 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
         parser.add_argument("--profile", help=f"offer only the tools of this profile: {', '.join(catalog.profiles)}")
         parser.add_argument(
             "--dialect",
-            help=f"offer tool schemas in this form, for clients with limited schema support: {', '.join(DIALECTS)}",
+            help=f"offer tool schemas in this dialect: {', '.join(DIALECTS)}",
         )
     options = parser.parse_args(given)
     if catalog:

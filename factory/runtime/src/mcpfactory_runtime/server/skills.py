@@ -103,7 +103,7 @@ class _FrontmatterReader:
         if _NUMBER.fullmatch(plain):
             return float(plain) if "." in plain else int(plain)
         if _AMBIGUOUS.fullmatch(plain):
-            raise self._error(f"YAML readers interpret {plain} differently; put it in quotes", back=1)
+            raise self._error(f"YAML readers interpret {plain} differently; put the value in quotes", back=1)
         if plain.startswith((*_SPECIAL, "- ", ": ")) or plain in ("-", ":") or ": " in plain or plain.endswith(":"):
             raise self._error("lists, maps and special characters are not supported; put the value in quotes", back=1)
         return plain
@@ -208,7 +208,7 @@ class Skill:
         self.name, self.description = front["name"], front["description"]
         if self.name != folder.resolve().name:
             raise SkillError(
-                f"{folder}: the skill is named {self.name}\nhint: use the same name for the folder and the skill"
+                f"{folder}: the skill has another name, {self.name}\nhint: use the same name for the folder and the skill"
             )
         segments = [segment for segment in prefix.split("/") if segment] if prefix else []
         for segment in segments:
