@@ -146,7 +146,7 @@ MISTAKES = (
     _("update shop", 4, "profiles.small: unknown field 'tags'", change=added(SHOP, '\n[profiles.small]\ntags = ["x"]\n')),
     _("run store", 4, "folder is 'store'", "mcpfactory rename shop store", change=moved("servers/shop", "servers/store")),
     _("update shop", 4, "lock version 9", "update mcpfactory", change=written("servers/shop/.mcpfactory/lock.json", '{"lock": 9}')),
-    _("inspect shop", 5, "report.json cannot be read", "delete it", change=written("servers/shop/.mcpfactory/report.json", "{")),
+    _("inspect shop", 5, "report.json cannot be read", "delete the file", change=written("servers/shop/.mcpfactory/report.json", "{")),
     _("test shop", 4, "the text is not YAML", change=written("servers/shop/tests/own.yaml", "tests: [")),
     _("validate shop", 4, "unknown field 'waiver'", "did you mean 'waivers'?", change=written("servers/shop/waivers.toml", "[[waiver]]\n")),
     # state

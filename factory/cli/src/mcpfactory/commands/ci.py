@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.delivery.ci.fold import FoldedServer, RefusedShardResult
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-RunId = Annotated[
-    str, typer.Option("--run", metavar="ID", help="Run ID from the output of `mcpfactory ci matrix`")
-]
+RunId = Annotated[str, typer.Option("--run", metavar="ID", help="Run ID from the output of `mcpfactory ci matrix`")]
 app = typer.Typer(help="Run the pipeline in CI: assign jobs and merge results.")
 
 
@@ -248,9 +246,7 @@ def fold(
     server: Annotated[
         str, typer.Option(metavar="NAME", help="Accept only results of this server (instead of --assigned)")
     ] = "",
-    branch: Annotated[
-        str, typer.Option(metavar="BRANCH", help="Also merge decisions recorded on this branch")
-    ] = "",
+    branch: Annotated[str, typer.Option(metavar="BRANCH", help="Also merge decisions recorded on this branch")] = "",
     released: Annotated[
         bool, typer.Option("--released", help="Accept `promoted` and `published` events of the publish job")
     ] = False,

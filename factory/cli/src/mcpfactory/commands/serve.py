@@ -46,9 +46,7 @@ def serve(
             metavar="env:NAME|file:PATH", help="With --http: require the token that this variable or file contains"
         ),
     ] = "",
-    public_url: Annotated[
-        str, typer.Option(metavar="URL", help="With --token: public https URL of the endpoint")
-    ] = "",
+    public_url: Annotated[str, typer.Option(metavar="URL", help="With --token: public https URL of the endpoint")] = "",
     documents: _Documents = None,
     workspace: Root = None,
 ) -> None:

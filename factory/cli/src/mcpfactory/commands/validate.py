@@ -83,9 +83,7 @@ _PolicyName = Annotated[
     ),
 ]
 
-_Explain = Annotated[
-    str, typer.Option(metavar="RULE", help="Only print the requirement, source and fix of this rule")
-]
+_Explain = Annotated[str, typer.Option(metavar="RULE", help="Only print the requirement, source and fix of this rule")]
 
 
 def validate(

@@ -67,7 +67,7 @@ def select_entry_variables(
         name, _, value = one.partition("=")
         if _has_password(value):
             raise ClientConfigError(
-                f"the value of {name} is a URL with a password, which must not be in a configuration file",
+                f"the value of {name} is a URL with a password, but a configuration file must not contain passwords",
                 hint=(
                     f"remove the password from the URL, or use --env {name} if the client supports references to variables"
                 ),

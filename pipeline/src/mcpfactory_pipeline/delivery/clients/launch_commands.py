@@ -359,7 +359,8 @@ def find_uvx(environ: Mapping[str, str]) -> LaunchEntry:
     found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
     if found is None:
         raise ClientConfigError(
-            "uvx, which starts servers from packages, is not installed", hint="install uv, or use --from source"
+            "uvx is not installed: clients need uvx to start servers from packages",
+            hint="install uv, or use --from source",
         )
     todo = [
         f"{name} is set here, but not for clients that start from a desktop: put it into uv.toml"
