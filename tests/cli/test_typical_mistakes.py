@@ -172,7 +172,7 @@ MISTAKES = (
     _("waive descriptions.arguments --server shop --reason x --expires 2031-01-01", 4, "unknown field 'limt'", change=added(CONFIG, "\n[waivers]\nlimt = 3\n")),
     _(f"waive descriptions.arguments --server shop --reason {'x' * 501} --expires 2031-01-01", 2, "has 501 characters, but must have at most 500", "shorten the text"),
     _("waive descriptions.arguments --server shop --reason x --expires soon", 2, "expires: 'soon' is not a valid date", "YYYY-MM-DD"),
-    _("diff shop", 3, "no channel offers shop"),
+    _("diff shop", 3, "shop has no contract yet"),
     # examining
     _("validate", 2, "exactly one of NAME, --command and --url"),
     _("validate --url notaurl", 4, "'notaurl' is not an http or https URL"),

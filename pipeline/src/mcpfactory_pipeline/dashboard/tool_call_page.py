@@ -261,7 +261,7 @@ def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
         )
     if "path" not in own[0]["request"]:
         raise StageError(
-            f"{tool} cannot be tried: the API operation has a separate server URL, which the stub API cannot replace",
+            f"{tool} cannot be tried: the stub API cannot replace the separate server URL of the API operation",
             hint=f"call the real API with 'mcpfactory call {server.name} {tool}'",
         )
     return own[0]

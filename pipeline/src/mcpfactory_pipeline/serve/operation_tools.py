@@ -118,7 +118,7 @@ class OperationTools:
             message = "\n".join((f"{changed}{who} asks: {asked.ask(tried)}", *shown, *its))
             answer = await ctx.elicit(message, _FORM, key=asked.subject(tried))
             if not (answer.accepted and answer.content.get("yes") is True):
-                raise ToolError("The person did not confirm the action, so nothing was changed.")
+                raise ToolError("Nothing was changed: the person did not confirm the action.")
             confirmed = client_person(ctx)
             made = await self._access.read(_make, asked.bind(tried), who, confirmed)
             if isinstance(made, OperationResult):

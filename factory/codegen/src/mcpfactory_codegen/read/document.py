@@ -112,7 +112,7 @@ def redirect_target(redirect: Redirect, url: str) -> str:
     if redirect.refusal == "target":
         raise FetchError(f"{url} redirects to a URL that is neither http nor https", "use the final URL")
     if url.startswith("https:") and not redirect.url.startswith("https:"):
-        raise FetchError(f"{url} redirects to {redirect.url}, which is not encrypted", "use the final URL")
+        raise FetchError(f"{url} redirects to the unencrypted URL {redirect.url}", "use the final URL")
     return redirect.url
 
 

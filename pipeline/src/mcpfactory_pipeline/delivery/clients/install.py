@@ -262,7 +262,8 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
         raise ClientConfigError(f"{url} is not a valid http or https URL", hint="https://host/mcp")
     if parts.username is not None or parts.password is not None:
         raise ClientConfigError(
-            "the URL contains a password, which must not be in a configuration file", hint="--token-variable NAME"
+            "the URL contains a password, but a configuration file must not contain passwords",
+            hint="--token-variable NAME",
         )
     if variable and not _VARIABLE.fullmatch(variable):
         raise ClientConfigError(
