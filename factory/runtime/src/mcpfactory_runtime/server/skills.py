@@ -72,12 +72,12 @@ class _FrontmatterReader:
                 break
             body = line[len(indent) :]
             if body[0] in " \t":
-                raise self._error("indented more than the lines around it")
+                raise self._error("the line is indented more than the lines around it")
             if "\t" in line:
                 raise self._error("tabs are not supported; use spaces")
             pair = _PAIR.fullmatch(body)
             if pair is None:
-                raise self._error("not of the form `key: value`")
+                raise self._error("the line does not have the form `key: value`")
             if pair[1] in fields:
                 raise self._error(f"{pair[1]} appears twice")
             self._next += 1
