@@ -21,7 +21,7 @@ _Start = Annotated[
     bool,
     typer.Option(
         "--start",
-        help="If the server has no report, start the server in a sandbox to list its tools",
+        help="Start the server in a sandbox if no report lists the tools",
     ),
 ]
 
