@@ -40,11 +40,12 @@ CODE: Final = (
 _PATHS: Final = re.compile(r"(?:^|_)(?:path|file|filename|filepath|dir|directory|folder|document|template)s?(?:$|_)")
 _ADDRESSES: Final = re.compile(r"(?:^|_)(?:url|uri|href|link|endpoint|webhook|site|website)s?(?:$|_)")
 _RUNS_COMMANDS: Final = re.compile(
-    r"\b(shell|bash|subprocess|repl|ssh|cmd|command|commands|exec|execute[sd]?|executing|eval|evaluate[sd]?|evaluating)\b"
+    r"\b(shell|bash|subprocess|repl|ssh|cmd|command|commands|exec|execute[sd]?|executing)\b"
     r"|\b(run|runs|running)\b[^.]{0,60}\b(code|scripts?|programs?|python|javascript)\b",
     re.IGNORECASE,
 )
-_RUNS_CODE: Final = re.compile(r"\b(code|script|python|javascript|repl|interpreter|eval)\b", re.IGNORECASE)
+_RUNS_CODE: Final = re.compile(r"\b(code|script|python|javascript|interpreter)\b", re.IGNORECASE)
+_EVALUATES: Final = re.compile(r"\b(eval|evaluate[sd]?|evaluating)\b", re.IGNORECASE)
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
 MAX_TOOLS: Final = 5  # maximum number of tools that get each kind of canary
 MAX_ARGUMENTS: Final = 2  # maximum number of arguments per tool that get canaries
@@ -237,15 +238,16 @@ def _takes_address(_name: str, tool: Json) -> list[str]:
 
 
 def _takes_command(name: str, tool: Json) -> list[str]:
-    if _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
-        return []  # the purpose of this tool is to run commands
-    return takes_text(name, tool)
+    return [] if _has_purpose(name, tool, _RUNS_COMMANDS, _EVALUATES) else takes_text(name, tool)
 
 
 def _takes_code(name: str, tool: Json) -> list[str]:
-    if _RUNS_CODE.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
-        return []  # the purpose of this tool is to run code
-    return takes_text(name, tool)
+    return [] if _has_purpose(name, tool, _RUNS_COMMANDS, _RUNS_CODE) else takes_text(name, tool)
+
+
+def _has_purpose(name: str, tool: Json, *purposes: re.Pattern[str]) -> bool:
+    text = f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"
+    return any(purpose.search(text) for purpose in purposes)
 
 
 def _free_texts(tool: Json) -> Iterator[tuple[str, bool]]:

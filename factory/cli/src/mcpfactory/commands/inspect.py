@@ -27,7 +27,7 @@ _Start = Annotated[
 
 
 _Client = Annotated[
-    str, typer.Option("--client", metavar="CLIENT", help="Show what this client would refuse, such as gemini")
+    str, typer.Option("--client", "-c", metavar="CLIENT", help="Show what this client would refuse, such as gemini")
 ]
 
 
