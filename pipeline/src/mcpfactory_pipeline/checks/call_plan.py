@@ -236,7 +236,7 @@ def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
 
 
 def _request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
-    """Return how the requests that reached the API differ from the request in the case."""
+    """Return the differences between the requests that reached the API and the request in the case."""
     if planned.request is None:
         return []
     wanted = f"{str(planned.request.get('method', '')).upper()} {planned.request['path']}"

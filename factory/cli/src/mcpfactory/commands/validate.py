@@ -92,7 +92,7 @@ def validate(
         typer.Argument(help="Validate the source of this server in the workspace", autocompletion=completion.servers),
     ] = "",
     command: Annotated[
-        str, typer.Option(metavar="COMMAND", help="Validate the MCP server that this command starts on stdio")
+        str, typer.Option(metavar="COMMAND", help="Use the MCP server that this command starts on stdio")
     ] = "",
     url: Annotated[str, typer.Option(metavar="URL", help="Validate the MCP server at this Streamable HTTP URL")] = "",
     timeout: Annotated[

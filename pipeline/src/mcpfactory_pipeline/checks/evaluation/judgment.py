@@ -37,7 +37,7 @@ SHOWN: Final = 300  # maximum characters of a stored text
 
 @dataclass(frozen=True, slots=True)
 class ModelRunSetting:
-    """How tools are offered to a model: profile, mode, and descriptions (`own` or a distortion)."""
+    """Tool list for a model: profile, mode, and descriptions (`own` or a distortion)."""
 
     profile: str = "full"
     mode: str = "full"
