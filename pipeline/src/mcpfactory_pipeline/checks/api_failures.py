@@ -315,7 +315,6 @@ async def observe_failures(
 
 
 def _failures_by_process() -> list[tuple[ApiFailure, ...]]:
-    """Group the failures by the server process that they are tested in."""
     quick = tuple(one for one in FAILURES if not one.waits)
     return [quick, *((one,) for one in FAILURES if one.waits)]
 
@@ -327,7 +326,6 @@ def choose_calls_to_fail(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with one of these methods; prefer calls whose API response has content."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 

@@ -183,7 +183,6 @@ def plan_extra_valid_calls(
 def _first_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall]
 ) -> Iterator[tuple[PlannedCall, Any, Mapping[str, Any]]]:
-    """Yield (call, inputSchema, arguments) for the first call of each read-only tool, without the search mode tools."""
     firsts = {planned.tool: planned for planned in reversed(plan)}
     for name, tool in reading.items():
         if name in firsts and not is_search_call_tool(tool):
@@ -236,7 +235,6 @@ def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
 
 
 def _request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
-    """Return how the requests that reached the API differ from the request in the case."""
     if planned.request is None:
         return []
     wanted = f"{str(planned.request.get('method', '')).upper()} {planned.request['path']}"

@@ -264,5 +264,4 @@ def _states_path(tool: Json, argument: str) -> bool:
 
 
 def _joined(text: str) -> str:
-    """Return the words of a text in lower case, joined by underscores."""
     return re.sub(r"\W+", "_", _words(text))

@@ -151,7 +151,7 @@ _SHOWN: Final = 200  # maximum characters of a value in a message
 
 
 def declared_test_faults(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
-    """Return how a call's result differs from the test; empty if the test passes.
+    """Return the differences between a call's result and the test; empty if the test passes.
 
     `snapshot` is the stored text of an earlier answer (see `snapshot_text`), or None.
     """

@@ -198,7 +198,6 @@ class _EvaluationRun:
                 group.create_task(one(case))
 
     def _may_be_called(self, case: EvaluationCase) -> bool:
-        """Return True if the API is simulated, or all tools of the case are read-only."""
         reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
         return self._evaluations.model is not None or all(reads)
 
@@ -343,7 +342,6 @@ def _ports(api: SimulatedApi) -> list[str]:
 
 
 def _moved(api: SimulatedApi, port: int) -> SimulatedApi:
-    """Return a copy of the simulated API with another port in its loopback addresses."""
     ports = _ports(api)
 
     def moved(texts: Mapping[str, str]) -> dict[str, str]:

@@ -134,7 +134,6 @@ def _entry_point_problem(source: Path, target: str) -> str:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return each name that a module binds at its top level, also inside branches."""
     found: set[str] = set()
     for node in ast.walk(tree):
         match node:

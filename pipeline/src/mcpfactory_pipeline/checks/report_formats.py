@@ -114,7 +114,6 @@ def _kept(report: ValidationReport) -> list[str]:
 
 
 def _waiver_cells(one: WaiverState) -> tuple[str, str, str, str]:
-    """Return state, person, last day and reason of a waiver."""
     waiver = one.waiver
     return one.state, waiver.person, str(waiver.until), waiver.reason + (f" ({waiver.covers})" if waiver.covers else "")
 

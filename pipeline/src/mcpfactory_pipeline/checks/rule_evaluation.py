@@ -250,7 +250,6 @@ class _ScoreSums:
 
 
 def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Collection[str]) -> _ScoreSums:
-    """Return the points of the judged rules, and the reasons why other rules were not judged."""
     sums = _ScoreSums()
     for one in (one for one in judged if one.subjects):
         rule, kept = one.rule, follows.without_effects(one.kept)
@@ -272,7 +271,6 @@ def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Coll
 
 
 def _score(sums: _ScoreSums, *, refused: bool, spoke: bool) -> int:
-    """Return the score from 0 to 100; 0 if the server does not speak the protocol."""
     if not spoke or not sums.applicable:
         return 0
     checked = Fraction(sums.applicable - sums.unknown, sums.applicable)

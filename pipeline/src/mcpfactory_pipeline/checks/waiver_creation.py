@@ -126,7 +126,6 @@ def _require_tool(workspace: Workspace, server: WorkspaceServer, tool: str) -> N
 
 
 def _kept_names(workspace: Workspace, server: str) -> set[str]:
-    """Return the tools that the newest candidate listed; empty if the list is not on this machine."""
     try:
         candidate = Store(workspace).state(server).candidate
         contract = stored_contract(workspace.artifacts / server / candidate) if candidate else None

@@ -209,7 +209,6 @@ def _other_ways(
 
 
 def _way(attempt: Attempt) -> list[Mapping[str, Any]]:
-    """Return the calls of an attempt; empty if the attempt failed."""
     calls = [call for call in attempt.calls if not call.machinery]
     if attempt.verdict in {"refused", "unfinished", "unanswered"} or any(call.failed for call in calls):
         return []

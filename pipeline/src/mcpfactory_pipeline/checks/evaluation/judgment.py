@@ -37,7 +37,7 @@ SHOWN: Final = 300  # maximum characters of a stored text
 
 @dataclass(frozen=True, slots=True)
 class ModelRunSetting:
-    """How tools are offered to a model: profile, mode, and descriptions (`own` or a distortion)."""
+    """Conditions of an offer of tools to a model: profile, mode, and descriptions (`own` or a distortion)."""
 
     profile: str = "full"
     mode: str = "full"
@@ -271,7 +271,6 @@ def _explain(match: _Match, calls: Sequence[MadeCall], tools: Tools, choices: tu
 
 
 def _choices(match: _Match, calls: Sequence[MadeCall]) -> tuple[ToolChoice, ...]:
-    """Return a choice per expected call: the expected tool if it was called, or else the next unexpected tool."""
     left = [one.tool for one in calls]
     kept: dict[int, str] = {}
     for number, wanted in enumerate(match.way):

@@ -129,7 +129,6 @@ def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
 
 
 def _texts_of(text: str) -> list[str]:
-    """Return the plain values of a JSON answer as strings; for other answers, the whole text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -221,8 +221,6 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 
 
 def _limited(limit: str) -> Scope[tuple[int, float]]:
-    """Return a scope with (measured, allowed) if a measured value exceeds this limit of the policy."""
-
     def scope(evidence: Evidence) -> RuleSubjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)
         if most is None:

@@ -26,7 +26,6 @@ def _compared(*kinds: Literal["default", "later", "overlap", "failures", "consum
 
 
 def _agree(exchanges: Sequence[WireExchange]) -> bool:
-    """Return True if all calls gave the same result."""
     return all(one.outcome == exchanges[0].outcome for one in exchanges)
 
 

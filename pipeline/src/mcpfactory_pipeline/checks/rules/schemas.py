@@ -189,7 +189,6 @@ def _parameters(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | Rule
 
 
 def _parameters_of_tools(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | RuleOutcome:
-    """Return the parameters as subjects, and the number of tools as the count."""
     return missing_tools_outcome(evidence) or RuleSubjects(list(evidence.parameters()), len(evidence.named_tools))
 
 

@@ -115,7 +115,6 @@ _URL_WITH_PASSWORD: Final = re.compile(
 
 
 def _errors_and_texts(evidence: Evidence) -> RuleSubjects[tuple[str, str, WireExchange | None]] | RuleOutcome:
-    """Return (where, text, exchange) of the errors of tools, and of all texts for the model."""
     texts = _texts(evidence)
     if isinstance(texts, RuleOutcome):
         return texts

@@ -83,7 +83,6 @@ _DISCOVERY: Final = (
 
 
 def _token_rows(credentials: Mapping[str, str]) -> list[HttpProbe]:
-    """Return requests with invalid credentials, in each lifecycle."""
     unsigned = f"{_segment({'alg': 'none', 'typ': 'JWT'})}.{_segment({'sub': 'mcpfactory', 'exp': _ENDLESS})}."
     tokens = {
         "an invalid token": {"Authorization": "Bearer mcpfactory-invalid-token"},

@@ -84,7 +84,6 @@ def http_fault(answer: HttpProbeAnswer, words: str, lesser: Severity | None = No
 
 
 def _tolerated(answer: HttpProbeAnswer) -> Severity | None:
-    """Return the severity of a refusal with an unexpected status."""
     return 1 if 400 <= answer.status < 500 else None
 
 
@@ -197,7 +196,6 @@ def _call(name: str) -> Json:
 
 
 def _is_refused(probe: str) -> Callable[[HttpProbeSender], bool]:
-    """Return a condition that is True if the server refused the request of the probe."""
     return lambda asker: probe in asker.answers and asker.answers[probe].status >= 400
 
 
@@ -244,7 +242,6 @@ def _has_header(asker: HttpProbeSender) -> bool:
 
 
 def _began(probe: str) -> Callable[[HttpProbeSender], bool]:
-    """Return a condition that is True if the probe began a session."""
     return lambda asker: "Mcp-Session-Id" in asker.sessions.get(probe, {})
 
 
@@ -438,14 +435,12 @@ class HttpProbeSender:
                 self._enter(answer)
 
     def _enter(self, answer: HttpProbeAnswer) -> None:
-        """Store the session that an answer to `initialize` began."""
         result, session = answer.message.get("result"), answer.headers.get("mcp-session-id")
         agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
         begun = {"Mcp-Session-Id": session} if session is not None else {}
         self.sessions[answer.probe] = {**begun, "MCP-Protocol-Version": agreed}
 
     def _message(self, probe: HttpProbe) -> Any:
-        """Return the body of the request, or None."""
         if not probe.method:
             return probe.body
         meta = {
@@ -568,6 +563,5 @@ def _is_primed(lines: list[bytes]) -> bool:
 
 
 def _answer(data: list[bytes]) -> bytes:
-    """Return the data of an event if the data is an answer, or else nothing."""
     value = decode(text := b"\n".join(data))
     return text if isinstance(value, dict) and is_jsonrpc_answer(value) else b""
