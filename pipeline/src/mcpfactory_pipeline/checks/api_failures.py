@@ -39,7 +39,7 @@ _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></h
 
 
 class FailingApi:
-    """HTTP server that fails as `failure` specifies; without a failure, it returns `response`.
+    """Simulated API that fails as `failure` specifies; without a failure, the API returns `response`.
 
     Attributes:
         requests: the methods of the requests since the last `begin`.
@@ -285,7 +285,7 @@ async def observe_failures(
     *,
     seconds: float,
 ) -> None:
-    """Make the API fail in every way, and add the outcomes to the evidence; or add why no outcome is available.
+    """Make the API fail in every way, and add the outcomes, or the reason for their absence, to the evidence.
 
     Args:
         evidence: the observations so far.
@@ -396,7 +396,7 @@ class _ToolUnderFailures:
         )
 
     async def _call_until_success(self) -> WireExchange:
-        """Return the first successful call during a healthy API, or else the last call."""
+        """Repeat the call while the API is healthy; return the first successful call, or the last call."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
             if not exchange.failed:

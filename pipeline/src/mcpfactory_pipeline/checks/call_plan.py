@@ -103,7 +103,7 @@ def _by_search(
     searched: str,
     of_tools: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> list[PlannedCall] | str:
-    """Plan the calls in search mode: tool `searched` makes the calls for the tools with cases."""
+    """Plan the calls in search mode: the tool `searched` calls the tools with cases."""
     if name != searched:
         return _without_cases(name, tool, tools, 0)
     plan: list[PlannedCall] = []
@@ -192,7 +192,7 @@ def _first_calls(
 def plan_second_guesses(
     failed: Sequence[PlannedCall], tools: Mapping[str, Json], calls: Sequence[RecordedCall]
 ) -> list[PlannedCall]:
-    """Return new calls with different arguments for the failed calls with guessed arguments."""
+    """Return calls with different guesses for the calls whose guessed arguments failed."""
     results = [call.exchange for call in calls if not call.failed]
     found = [
         (planned, second_guess(tools[planned.tool].get("inputSchema"), planned.arguments, results))

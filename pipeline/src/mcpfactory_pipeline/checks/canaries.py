@@ -57,8 +57,7 @@ class CanaryProbe:
     """Tool call or resource read with a canary as one of its values. `target` is the tool's name or the URI template.
 
     If `confirms` is set, the probe names a file in a second folder. A confirming probe is sent only after the server
-    used a canary of the same kind. `stated` is True if the server states that the value names a file. The purpose of
-    the tool may then be to read files.
+    used a canary of the same kind. `stated` is True if the server states that the value names a file.
     """
 
     kind: CanaryKind
@@ -116,7 +115,7 @@ class Canaries:
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Return the values that differ in each run; reports must mask them."""
+        """Return the values that reports must mask, because the values differ in each run."""
         return {"folder of the bait": Path(self._folder).name, "address of the bait": self.url}
 
     def taken(self, kind: CanaryKind, received: str) -> bool:
@@ -148,7 +147,7 @@ def canary_tool_probes(
 
     Args:
         tools: (name, tool) pairs of the tools that may be called.
-        made: tool → arguments of a call that the tool answered; has all `tools`.
+        made: tool → arguments of a call that the tool answered, for all `tools`.
         canaries: the file and the listener.
     """
     file, elsewhere = canaries.file, _ELSEWHERE
@@ -228,7 +227,7 @@ def takes_text(_name: str, tool: Json) -> list[str]:
 
 
 def _takes_path(name: str, tool: Json) -> list[str]:
-    """Return the names of the free-text arguments, first those that suggest a path."""
+    """Return the names of the free-text arguments; names that suggest a path come first."""
     return sorted(takes_text(name, tool), key=lambda key: not _PATHS.search(_joined(key)))
 
 

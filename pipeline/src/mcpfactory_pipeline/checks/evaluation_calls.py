@@ -264,7 +264,7 @@ class _EvaluationRun:
             yield client
 
     async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
-        """Make the calls up to the declined call: its answer must not look as if the person had agreed."""
+        """Make the calls up to the declined call, and check that the answer does not claim the person's consent."""
         person = SimulatedPerson()
         async with self._api() as api, self._client(api, person) as client:
             *before, last = case.filled(api.values).right[number][: place + 1]

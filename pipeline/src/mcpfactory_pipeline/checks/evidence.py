@@ -1,7 +1,7 @@
 """Observations of one server; rules check them.
 
-Data only; `validation.observe_server` and its helpers fill the evidence. Rules never talk to a server. `missing` has
-the reason for each missing observation, so that rules can distinguish "not applicable" from "not checked".
+Data only; `validation.observe_server` and its helpers fill the evidence. `missing` has the reason for each missing
+observation, so that rules can distinguish "not applicable" from "not checked".
 """
 
 from __future__ import annotations

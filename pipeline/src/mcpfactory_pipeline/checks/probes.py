@@ -1,7 +1,4 @@
-"""Table of probes: each row is a message to a server, and the expected answer.
-
-`call_plan` plans tool calls; `transport.http_probes` has the probes of HTTP headers.
-"""
+"""Table of probes: each row is a message to a server, and the expected answer."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 A case proves little if it still passes with swapped tool names or descriptions.
 
-Proposals come from tool descriptions, declared workflows, and recorded model behavior. Proposals are in a separate
-folder, and no model gets them. A proposed question repeats the words of the tool's description, so a search finds the
-tool too easily. To accept a proposal, a person rewords the question, makes the arguments realistic, and moves the case.
+Proposals are in a separate folder, and no model gets them. A proposed question repeats the words of the tool's
+description, so a search finds the tool too easily. To accept a proposal, a person rewords the question, makes the
+arguments realistic, and moves the case.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _judged(case: EvaluationCase, passed: Mapping[str, float]) -> CaseQuality:
 
 
 def rate_cases_from_report(cases: Sequence[EvaluationCase], report: ModelReport) -> list[CaseQuality]:
-    """Return the worth of each case, from the first profile and mode in a report that have every list of `LISTS`."""
+    """Return the worth of each case, from a report's first profile and mode with results for all `LISTS`."""
     first = report.settings[0]
     settings = {words: ModelRunSetting(first.profile, first.mode, words) for words in LISTS}
     return [

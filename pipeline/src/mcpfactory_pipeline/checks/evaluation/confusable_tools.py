@@ -148,7 +148,7 @@ class ConfusedPair:
         expected, chosen: the names of the two tools.
         texts: name → current title and description; "" for a removed tool.
         questions: question → number of confusions.
-        models: the models that confused the tools; empty if only similar descriptions suggest it.
+        models: the models that confused the tools; empty if only similar descriptions suggest the confusion.
         advice: how to distinguish the tools.
     """
 

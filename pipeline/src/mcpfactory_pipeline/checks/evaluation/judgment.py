@@ -53,8 +53,7 @@ class ModelRunSetting:
 class MadeCall:
     """A call that a model made, with the real name of the tool.
 
-    `arguments` is None if the model did not send a JSON object. `machinery` is True for a call that only searches for
-    tools in search mode.
+    `arguments` is None if the model did not send a JSON object. `machinery` is True for a tool search in search mode.
     """
 
     tool: str

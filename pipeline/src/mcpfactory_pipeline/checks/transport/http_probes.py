@@ -1,7 +1,4 @@
-"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins.
-
-Each row of the table describes one request.
-"""
+"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins."""
 
 from __future__ import annotations
 

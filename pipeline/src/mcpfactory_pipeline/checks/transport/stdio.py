@@ -212,7 +212,6 @@ class StdioConversation:
         """Send a raw text and a message; see `Conversation.send_raw`.
 
         Both are written together. The answer to `text` arrives before, or shortly after, the answer to `message`.
-        Therefore a server that drops invalid messages causes no long wait.
         """
         problem = await self._write(text)
         after = await self._answer_to(message, patience, await self._write(message))
