@@ -336,7 +336,7 @@ def _body(planned: PlannedCall) -> Any:
 
 
 class _ToolUnderFailures:
-    """Calls of one tool in one server process: one call for each failure of the API."""
+    """Call one tool in one server process, once for each failure of the API."""
 
     def __init__(
         self,

@@ -179,7 +179,7 @@ class _EvaluationRun:
         self._lenient: bool | None = None
 
     async def run(self) -> None:
-        """Run the cases. Run the cases; cases with a new call come first."""
+        """Run the cases; cases with a new call come first."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(case: EvaluationCase) -> None:

@@ -78,7 +78,7 @@ class Session:
 class NotificationStream:
     """A notification stream: the messages on it in order, and the answer that ended it.
 
-    On stdio, all streams share one channel. There, a message without the id of an open stream belongs to the oldest
+    On stdio, all streams share one channel. On that channel, a message without the id of an open stream belongs to the oldest
     unacknowledged stream, or to the first stream.
     """
 
@@ -480,7 +480,7 @@ class Evidence:
 
     @property
     def untried(self) -> dict[str, str]:
-        """Return tool → why nothing proves that it works: it was not called, or its evaluation case proves nothing."""
+        """Return tool → why the tool is unproven: it was not called, or its evaluation case proves nothing."""
         shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}
         reasons = {one.call.tool: one.shows_nothing or "its evaluation case did not pass" for one in self.evaluated}
         return {tool: reasons.get(tool, why) for tool, why in self.uncalled.items() if tool not in shown}

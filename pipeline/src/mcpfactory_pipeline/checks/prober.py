@@ -567,7 +567,7 @@ class ServerProber:
     async def _session(
         self, purpose: str, lifecycle: Lifecycle = "legacy", *, terminate: bool = False, recorded: bool = True
     ) -> AsyncIterator[Conversation | None]:
-        """Open and yield a conversation in the given lifecycle; yield None if the server cannot be reached.
+        """Open and yield a conversation in the given lifecycle; yield None if no conversation is possible.
 
         `terminate`: a signal ends the session. `recorded`: the session is stored as evidence at its end.
         """

@@ -39,9 +39,9 @@ Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
 
 @dataclass(frozen=True, slots=True)
 class RootCause:
-    """Rules whose findings are effects of a finding of rule `cause`.
+    """Root cause: a finding of the rule `cause` explains findings of other rules.
 
-    `effects` has the ids of these rules, or prefixes of ids such as `legacy.`. `match` selects the findings:
+    `effects` has the ids of the other rules, or prefixes of ids such as `legacy.`. `match` selects the findings:
 
     - `tool`: findings about the same tool
     - `exchange`: findings with the same exchange as evidence
@@ -227,7 +227,7 @@ def evaluate_rules(
 class _RuleResult:
     """Result of a rule: faults that count, waived faults, or the reason for a missing result.
 
-    `subjects` is 0 if the rule was not checked; a waiver can accept that.
+    `subjects` is 0 if the rule was not checked; a waiver can accept the missing result.
     """
 
     rule: Rule

@@ -76,7 +76,7 @@ def _contents(evidence: Evidence) -> list[_Block]:
 
 
 def _reads(evidence: Evidence, probe: str) -> list[WireExchange]:
-    """Return the exchange of the probe, which reads the first item, and the exchanges that read further items."""
+    """Return the exchanges that read prompts or resources, the exchange of the probe first."""
     first = evidence.probes.get(probe)
     return [] if first is None else [first, *(one for one in evidence.later_reads if one.method == first.method)]
 

@@ -153,7 +153,7 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 class CanarySubjects:
     """Scope of one kind of canary.
 
-    The subjects are the first successful canary of each argument. All tried arguments count.
+    The subjects are the first successful canary of each argument. The count includes all tried arguments.
 
     `what` describes the values of the argument. `how` describes the evidence that a canary was successful.
     """

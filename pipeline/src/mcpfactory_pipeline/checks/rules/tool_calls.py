@@ -219,7 +219,7 @@ def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
-    """Return (reaction, lower severity) for a tool that did not answer wrong arguments with an error.
+    """Return (reaction, lower severity) of a tool that answered wrong arguments without an error.
 
     The gate closes only with evidence that the tool ran with the wrong arguments.
     """
