@@ -87,12 +87,7 @@ class CanaryResult:
 
 
 class Canaries:
-    """The canary file and the listener, as an asynchronous context manager.
-
-    Attributes:
-        file: the file.
-        url: the address of the listener.
-    """
+    """The canary file and the listener, as an asynchronous context manager."""
 
     def __init__(self) -> None:
         self._visited = False
@@ -184,7 +179,6 @@ def _encoded(path: str) -> str:
 
 @cache
 def _words_elsewhere() -> str:
-    """Return the first words of the known file `_ELSEWHERE`, without punctuation that output formats may change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
     except OSError:  # a canary cannot be confirmed without this file

@@ -40,12 +40,7 @@ class ExpectedCallOutcome:
 
 
 def call_mismatches(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) -> list[str]:
-    """Return why the call is impossible: the tool is unknown, or the arguments violate its schema.
-
-    Args:
-        known: name → tool, for the server in mode full.
-        call: a call of a case.
-    """
+    """Return why the call is impossible: the tool is unknown, or the arguments violate its schema."""
     if call.tool not in known:
         return [f"the server has no tool {call.tool}"]
     if missing := set(call.free) - set(call.arguments):

@@ -313,7 +313,6 @@ def sent_arguments(call: RecordedCall) -> Json:
 
 
 def _named_call(sent: Any) -> Json:
-    """Return the tool name and the arguments in a call message; {} for any other message."""
     if isinstance(sent, str):
         try:
             sent = json.loads(sent)

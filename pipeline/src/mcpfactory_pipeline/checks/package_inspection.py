@@ -71,7 +71,6 @@ def inspect_package(
 
 
 def _unwritten(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield functions with a decorator `….tool` whose body is `...`, `pass` or `raise NotImplementedError`."""
     for file in sorted((folder / "src").rglob("*.py")):
         if "_generated" in file.parts or not file.resolve().is_relative_to(folder.resolve()):
             continue

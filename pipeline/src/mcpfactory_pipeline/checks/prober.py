@@ -425,7 +425,6 @@ class ServerProber:
             self.evidence.tools_after_calls = await read_all_pages("tools/list", ask)
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
-        """Send the probes of a session that apply to the server."""
         evidence = self.evidence
         for probe in PROBES.values():
             if probe.session != session or probe.lifecycle not in ("", *evidence.lifecycles):

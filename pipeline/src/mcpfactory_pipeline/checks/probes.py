@@ -175,7 +175,6 @@ def _first_resource(evidence: Evidence) -> Json | None:
 
 
 def _prompt_params(name: str, arguments: list[Json]) -> Json:
-    """Return the params for a prompt, with a word for each required argument."""
     return {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
 
 

@@ -453,7 +453,6 @@ def _markdown_lines(report: ValidationReport) -> Iterator[str]:
 
 
 def _escape_markdown(text: object) -> str:
-    """Return the text without markup, mentions and table separators."""
     escaped = _SIGNS.sub(r"\\\1", " ".join(printable(str(text)).split()))
     return escaped.replace("\\@", "&#64;").replace("\\<", "&lt;").replace("\\#", "&#35;").replace("://", "&#58;//")
 

@@ -86,12 +86,7 @@ ROOT_CAUSES: Final[tuple[RootCause, ...]] = (
 
 
 def find_root_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int]:
-    """Return a map from each effect to its root cause, both as indexes of `found`.
-
-    Args:
-        found: the faults that count, each with its rule.
-        tools: the names of the listed tools.
-    """
+    """Return a map from each effect to its root cause, both as indexes of `found`."""
     parents: dict[int, int] = {}
     for row in ROOT_CAUSES:
         if row.match == "unchecked":

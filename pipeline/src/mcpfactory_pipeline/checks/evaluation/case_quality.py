@@ -58,7 +58,6 @@ def _with_texts(tool: Mapping[str, Any], giver: Mapping[str, Any]) -> dict[str, 
 
 
 def _without_texts(schema: Any) -> Any:
-    """Return a schema without titles, descriptions and examples; keep arguments that have such a name."""
     if not isinstance(schema, Mapping):
         return schema
     kept = {key: value for key, value in schema.items() if key not in {*_TEXTS, "examples"}}
@@ -167,15 +166,7 @@ def propose_cases(
     workflows: Collection[str] = (),
     reports: Iterable[ModelReport] = (),
 ) -> list[ProposedCase]:
-    """Propose a case for each tool without a case, and for each new call sequence that a model completed.
-
-    Args:
-        tools: the tools of the server.
-        cases: the server's existing cases.
-        examples: arguments by tool.
-        workflows: names of the tools that are declared workflows.
-        reports: recorded reports of models.
-    """
+    """Propose a case for each tool without a case, and for each new call sequence that a model completed."""
     expected = {call.tool for case in cases for way in case.right for call in way}
     taken = {case.name for case in cases}
     machinery = SearchModeTools(tools).machinery

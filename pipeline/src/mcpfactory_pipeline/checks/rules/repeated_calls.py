@@ -38,7 +38,6 @@ def _both(one: CallComparison) -> str:
 
 
 def _is_unanswered(exchange: WireExchange) -> bool:
-    """Return True if a call got neither an answer nor an HTTP error; a server may limit the number of calls."""
     return exchange.received is None and exchange.status in (0, 200)
 
 

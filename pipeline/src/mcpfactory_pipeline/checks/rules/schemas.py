@@ -272,7 +272,6 @@ def _described_argument(parameter: tuple[str, str, Any]) -> Iterator[Fault]:
 
 
 def _explained(schema: Any) -> bool:
-    """Return True if a schema or one of its alternatives has a description, a reference or a constant."""
     parts = [part for part in (schema, *subschemas_of(schema, *COMBINATORS)) if isinstance(part, dict)]
     return any(_text(part.get("description")) or "$ref" in part or "const" in part for part in parts)
 

@@ -34,7 +34,6 @@ _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", 
 
 
 def _texts(evidence: Evidence) -> RuleSubjects[tuple[str, str]] | RuleOutcome:
-    """Return (where, text) of each text for a model: instructions, list entries, prompts and contents of resources."""
     if (reason := missing_lifecycle_outcome(evidence)) is not None:
         return reason
     found: list[tuple[str, str]] = []

@@ -95,7 +95,6 @@ def status(wanted: int) -> HttpExpectation:
 
 
 def _with_code(wanted: int, code: int) -> HttpExpectation:
-    """Expect a status if the answer has this error code; another 4xx status has severity 1."""
     return lambda answer: status(wanted)(answer) if answer.code == code else iter(())
 
 
@@ -129,7 +128,6 @@ def _stream(answer: HttpProbeAnswer) -> Iterator[Fault]:
 
 
 def _mismatch(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    """Expect status 400 and the error for headers that differ from the body; another 4xx status has severity 1."""
     if answer.status != 400 or answer.code != HEADER_MISMATCH:
         words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {HEADER_MISMATCH}"
         yield http_fault(answer, words, _tolerated(answer))
@@ -201,7 +199,6 @@ def _on_loopback(probe: str) -> Callable[[HttpProbeSender], bool]:
 
 
 def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpProbe, ...]:
-    """Return requests with origins that a careless comparison accepts; only servers that check the origin get them."""
     begins, ends = (f"an Origin that only {word} like the server's," for word in ("begins", "ends"))
     rows = {
         "begins": (begins, _is_refused),
@@ -265,7 +262,6 @@ def _known(method: str) -> Callable[[HttpProbeSender], bool]:
 
 
 def _params(method: str) -> Callable[[HttpProbeSender], Json]:
-    """Return a function that returns valid params: of an answered request, or else of a call of an unknown tool."""
     return lambda asker: asker.known.get(method, _call(NOTHING))
 
 
