@@ -37,7 +37,7 @@ SHOWN: Final = 300  # maximum characters of a stored text
 
 @dataclass(frozen=True, slots=True)
 class ModelRunSetting:
-    """Conditions of an offer of tools to a model: profile, mode, and descriptions (`own` or a distortion)."""
+    """Setting for the tools that a model gets: profile, mode, and descriptions (`own` or a distortion)."""
 
     profile: str = "full"
     mode: str = "full"
