@@ -20,7 +20,7 @@ _DOCUMENTS: Final = frozenset(
     {".json", ".yaml", ".yml", ".graphql", ".graphqls", ".gql", ".xml", ".wsdl", ".txt", ".md"}
 )
 _KEY: Final = "a private key"
-# Kind of secret → pattern. The issuer documents the format of the secret, so ordinary text does not match.
+# Kind of secret → pattern. Only kinds with a distinctive, documented format are listed, so ordinary text does not match.
 _CONTENTS: Final = {
     _KEY: rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:\s|\\[nr])+(?:[A-Za-z-]+: [^\n\\]*(?:\n|\\n))*(?:[A-Za-z0-9+/=]|\s|\\[nr]){64}",

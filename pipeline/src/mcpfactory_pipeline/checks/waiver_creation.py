@@ -40,7 +40,7 @@ def waive_rule(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Waive a rule's findings about a server, up to and including a day, in the name of the actor.
+    """Waive a rule's findings about a server until the end of a day, on behalf of the actor.
 
     A waiver for drift covers only the drift that is known now. `offer` is then the hash of the known drift, and
     `covers` describes the known drift. The result is the waiver with `server`, `file` (relative to the workspace) and `dry_run`.

@@ -213,7 +213,7 @@ class PageSubscriptions:
         if self._listeners >= _MAX_LISTENERS:
             raise TooManySubscribersError(
                 f"too many browsers follow live updates: the maximum is {_MAX_LISTENERS}",
-                hint="close a browser, or reload this page for an update",
+                hint="close another dashboard tab, or reload this page to see changes",
             )
         async with self._joining:  # concurrent requests share one first poll
             follower = self._known.get(name)

@@ -116,7 +116,7 @@ class Links:
 
 
 def page_folder(page: int) -> str:
-    """Return the folder of a later page in the export, relative to the first page."""
+    """Return the folder of a page of a list in the export, relative to page 1; "" for page 1."""
     return f"page-{page}/" if page > 1 else ""
 
 

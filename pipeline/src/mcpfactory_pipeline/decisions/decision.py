@@ -97,7 +97,7 @@ class Decision:
         return self.transaction.state
 
     def refresh_offer(self, what: str) -> None:
-        """Query the current offer of a server at a URL. A dry run sends no request."""
+        """Request the current tools, resources and prompts of a server at a URL. A dry run sends no request."""
         if not self.dry_run:
             refresh_offer(self.workspace.server(self.state.server), what)
 

@@ -155,7 +155,7 @@ def close_history(
 ) -> ServerState:
     """End the history of a server under its current name, and return the previous state.
 
-    `gone` describes the end: `removed` or `renamed to …`. If `keep_channels` is True, the channels keep their releases.
+    `gone` is the reason why the server no longer exists: `removed` or `renamed to …`. If `keep_channels` is True, the channels keep their releases.
     The history ends before the channels are emptied. If a channel cannot be emptied, the inbox reports its release, and
     the user can repeat the command.
     """

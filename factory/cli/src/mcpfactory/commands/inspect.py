@@ -27,7 +27,10 @@ _Start = Annotated[
 
 
 _Client = Annotated[
-    str, typer.Option("--client", "-c", metavar="CLIENT", help="Show what this client would refuse, such as gemini")
+    str,
+    typer.Option(
+        "--client", "-c", metavar="CLIENT", help="Show the tools that this client, such as gemini, would refuse"
+    ),
 ]
 
 

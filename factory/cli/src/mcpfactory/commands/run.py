@@ -49,7 +49,7 @@ def run(
         str,
         typer.Option(
             metavar="DIALECT",
-            help="List tools within the limits of these clients [default: plain]",
+            help="Adapt the tool list to these clients [default: plain]",
         ),
     ] = "",
     demo: Demo = False,

@@ -79,7 +79,7 @@ _PolicyName = Annotated[
     str,
     typer.Option(
         metavar="findings|promotion",
-        help="Fail on findings, or also on unverified checks (promotion) [default for a workspace server: promotion]",
+        help="Fail on findings, or with 'promotion' also on unverified checks [default for a workspace server: promotion]",
     ),
 ]
 

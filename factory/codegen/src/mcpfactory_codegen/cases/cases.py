@@ -122,7 +122,7 @@ class _Callee:
 def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     """Return the case of each testable tool, at most `MAX_CASES` tests in total."""
     operations = api.operations_by_key()
-    # with too many tools, `MAX_CASES` would remove nearly all variants, refused calls and answers
+    # with too many tools, `MAX_CASES` would remove nearly all cases for variants, refused calls and answers
     more = 4 * len(tools) < 3 * MAX_CASES
     bodies: dict[str, Any] = {}
     callees = (_callee(operations[tool.key], tool, api, names, bodies) for tool in tools)

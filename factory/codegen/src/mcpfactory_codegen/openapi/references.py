@@ -21,7 +21,7 @@ MAX_HOPS: Final = 50
 
 
 class Location(NamedTuple):
-    """A JSON pointer within one part of the document, where "" is the main file."""
+    """A part of the document ("" is the main file), and a JSON pointer in the part."""
 
     part: str
     pointer: str

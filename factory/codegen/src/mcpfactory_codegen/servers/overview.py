@@ -31,7 +31,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolDifficulty:
-    """A difficulty that tools have for models, with the number of such tools and a message about the worst tool."""
+    """A property that makes tools hard to use for models: number of affected tools, and message about the worst tool."""
 
     code: str
     tools: int

@@ -89,8 +89,8 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
             return adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
         except PydanticSerializationError as error:
             raise TypeError(
-                f"the returned value cannot be converted to JSON: {error}\nhint: annotate content blocks with their "
-                "types, such as list[Image | str], or remove the annotation"
+                f"the returned value cannot be converted to JSON: {error}\nhint: use content types in the "
+                "return annotation, such as list[Image | str], or remove the return annotation"
             ) from None
 
     return plain, schema

@@ -1,7 +1,7 @@
 """Observation of requests from arrival to response, and log lines of requests.
 
 `ObservedHandler` wraps the dispatcher, and is not a middleware. Observers therefore also get requests that are refused
-before any middleware runs, and lists stay cached.
+before any middleware runs. Lists stay cached.
 """
 
 from __future__ import annotations
