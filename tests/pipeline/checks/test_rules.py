@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, Session, Transport
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, WireExchange
 from mcpfactory_pipeline.checks.report import ValidationReport
-from mcpfactory_pipeline.checks.rule_evaluation import COSTS, evaluate_rules
+from mcpfactory_pipeline.checks.rule_evaluation import COSTS, DESCRIPTIONS, evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from tests.subtest_table import parametrize_subtests
 
@@ -191,7 +191,7 @@ def test_one_bad_tool_of_ten_costs_a_tenth_of_the_rule() -> None:
     bad = broken_tool(lambda tool: tool.pop("description"))
     report = judged(observed(bad, *good))
     assert failed(report) == {"descriptions.tool"}
-    assert report.lost == COSTS[3] / 10
+    assert report.lost == DESCRIPTIONS / 10
 
 
 def test_what_could_not_be_checked_counts_as_not_passed_and_says_why() -> None:

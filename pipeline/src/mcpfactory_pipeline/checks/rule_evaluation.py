@@ -25,12 +25,14 @@ from mcpfactory_pipeline.checks.report import (
     WaiverState,
     describe_first_locations,
 )
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, Severity, not_applicable, not_checked
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver, refused_waivers, unexpired_waivers
 
-COSTS: Final[Mapping[int, int]] = {5: 40, 3: 12, 2: 6, 1: 1}
+COSTS: Final[Mapping[int, int]] = {5: 40, 3: 12, 2: 3, 1: 1}
 """Severity → points that a rule costs if all its subjects break it."""
+DESCRIPTIONS: Final = 15
+"""Points of the rules `descriptions.*` of severity 2 and 3, because a model reads descriptions before every call."""
 _MAX_NOTES: Final = 5  # maximum points that all findings of severity 1 together cost
 
 Found = tuple[Rule, Fault]
@@ -367,8 +369,12 @@ def _cost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[
     worst: dict[str, int] = {}
     for fault in faults:
         subject = rule_subject_of(fault.where, tools)
-        worst[subject] = max(worst.get(subject, 0), COSTS[fault.lesser or rule.severity])
-    return min(Fraction(COSTS[rule.severity]), Fraction(sum(worst.values()), max(subjects, 1)))
+        worst[subject] = max(worst.get(subject, 0), _points(rule, fault.lesser or rule.severity))
+    return min(Fraction(_points(rule, rule.severity)), Fraction(sum(worst.values()), max(subjects, 1)))
+
+
+def _points(rule: Rule, severity: Severity) -> int:
+    return DESCRIPTIONS if rule.family == "descriptions" and severity > 1 else COSTS[severity]
 
 
 def _told_once(findings: Iterable[Finding], tools: Collection[str]) -> list[Finding]:
