@@ -211,6 +211,10 @@ def test_unix_sockets_are_refused_and_so_is_every_way_around(machine, architectu
     assert not allowed(102, 1, of=0x40000003), "socketcall of 32 bits"
     assert not allowed(425, 8), "io_uring"
     assert not allowed(limits, 4711), "limits of another process"
+    assert allowed(452, 1)
+    assert not allowed(452, 1, network=False), "fchmodat2"
+    assert allowed(limits, 0, network=False)
+    assert not allowed(limits, 4711, network=False)
     assert not any(allowed(connect, family, network=False) for family in (1, 2, 10))
     assert allowed(pair, 1, 1, network=False)
 

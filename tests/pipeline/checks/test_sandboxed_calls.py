@@ -35,6 +35,8 @@ def change() -> dict[str, str]:
         "home": attempt(lambda: open(os.path.expanduser("~/written"), "w")),
         "network": attempt(lambda: socket.create_connection(("127.0.0.1", %d))),
         "datagram": attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)),
+        "mode": attempt(lambda: os.chmod(__file__, 0o600)),
+        "times": attempt(lambda: os.utime(__file__)),
         "signal": attempt(lambda: os.kill(%d, signal.SIGUSR1)),
     }
 
@@ -84,6 +86,8 @@ async def test_the_attempts_in_the_sandbox_are_refused(tmp_path):
         "home": "done",
         "network": "PermissionError",
         "datagram": "PermissionError",
+        "mode": "PermissionError",
+        "times": "PermissionError",
         "signal": "PermissionError",
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.canaries import (
@@ -30,9 +30,13 @@ async def send_canaries(
     requests: Requester,
     *,
     permitted: Mapping[str, Json],
+    queried: Container[str],
     templates: Sequence[Any] = (),
 ) -> None:
-    """Send canaries to the permitted tools that answered before, and to resource templates."""
+    """Send canaries to the permitted tools that answered before, and to resource templates.
+
+    Only tools in `queried` get SQL conditions, because a vulnerable tool could change all rows of a table.
+    """
     answered = sorted(evidence.calls, key=lambda call: not call.failed)  # successful calls come first
     made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
     tools = [(name, tool) for name, tool in permitted.items() if name in made]
@@ -41,19 +45,24 @@ async def send_canaries(
     async def ask(probe: CanaryProbe) -> WireExchange:
         return await requests.request(conversation, probe.method, dict(probe.params), _CANARY)
 
-    for probe in probes:
+    def may_continue() -> bool:
+        exchanges = conversation.session.exchanges
         if requests.seconds_left() <= 0:
             evidence.missing["canaries"] = "the time limit of the validation was reached"
+        elif exchanges and exchanges[-1].problem.startswith("the server"):
+            evidence.missing["canaries"] = exchanges[-1].problem
+        return "canaries" not in evidence.missing
+
+    for probe in probes:
+        if not may_continue():
             return
         if probe.confirms and not _was_taken(probe, evidence):
             continue
         exchange = await ask(probe)
         taken = canaries.taken(probe.kind, json.dumps(exchange.received, ensure_ascii=False))
         evidence.canaries.append(CanaryResult(probe, exchange, taken))
-        if exchange.problem.startswith("the server"):
-            return
-    if requests.seconds_left() > 0:
-        evidence.canaries += await send_sql_canaries(tools, made, ask)
+    tools = [(name, tool) for name, tool in tools if name in queried]
+    evidence.canaries += await send_sql_canaries(tools, made, ask, may_continue)
 
 
 def _was_taken(probe: CanaryProbe, evidence: Evidence) -> bool:

@@ -376,7 +376,7 @@ class Evidence:
     # Calls in older protocol revisions; `title` is the revision.
     older: list[RecordedCall] = field(default_factory=list)
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
-    tools_after_calls: Listing | None = None  # the list of tools after calls on the same connection
+    lists_around_calls: list[tuple[Listing, Listing]] = field(default_factory=list)  # tools before and after calls
     # Exchanges with a process that cannot cause side effects.
     in_sandbox: list[WireExchange] = field(default_factory=list)
     with_cases: bool = False

@@ -84,12 +84,12 @@ from mcpfactory_pipeline.checks.samples import (
     extreme_arguments,
     has_answer_value,
 )
-from mcpfactory_pipeline.checks.sandboxed_calls import ServerProcess, call_in_sandbox
+from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
 from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message, escape_surrogates
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
-from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
+from mcpfactory_pipeline.checks.transport.stdio import ServerProcess, StdioConversation
 from mcpfactory_pipeline.checks.two_clients import observe_two_clients
 from mcpfactory_pipeline.isolation.levels import Sandbox
 from mcpfactory_runtime.types import Json
@@ -140,7 +140,7 @@ class ServerProber:
         self._target = target
         self._canaries = canaries
         self._sandbox = sandbox
-        self._command: list[str] = []  # command of the process that reads the requests
+        self._process: ServerProcess | None = None
         self._connect = connect or _connect
         self._environ = environ
         self._cases = cases
@@ -168,9 +168,8 @@ class ServerProber:
             await self._before_handshake()
         if evidence.lifecycles:
             await self._malformed_message()
-            if self._sandbox is not None and self._command:
-                server = ServerProcess(self._command, self._environ, self._target.cwd)
-                await call_in_sandbox(evidence, self._requests, self._sandbox, server, self._canaries)
+            if self._sandbox is not None and self._process is not None:
+                await call_in_sandbox(evidence, self._requests, self._sandbox, self._process, self._canaries)
             if self._target.url is not None:
                 about = (
                     evidence.lifecycles,
@@ -400,7 +399,7 @@ class ServerProber:
 
     async def _examine(self, conversation: Conversation) -> None:
         if isinstance(conversation, StdioConversation):
-            self._command = conversation.serving_command()
+            self._process = conversation.serving_process()
         for method in LISTS:
             declared = method.split("/", maxsplit=1)[0] in self.evidence.capabilities
             if declared or method == "tools/list":
@@ -417,12 +416,13 @@ class ServerProber:
             offered = self.evidence.lists.get("resources/templates/list")
             templates = offered.items if offered else ()
             about = (self.evidence, self._canaries, conversation, self._requests)
-            await send_canaries(*about, permitted=permitted, templates=templates)
+            await send_canaries(*about, permitted=permitted, queried=self.evidence.read_only_tools, templates=templates)
         if comparer is not None:
             await comparer.compare()
         if self._requests.seconds_left() > 0:
             ask = partial(self._requests.request, conversation)
-            self.evidence.tools_after_calls = await read_all_pages("tools/list", ask)
+            before, after = self.evidence.lists.get("tools/list"), await read_all_pages("tools/list", ask)
+            self.evidence.lists_around_calls += [(before, after)] if before is not None else []
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
         evidence = self.evidence

@@ -7,11 +7,11 @@ for tools with `destructiveHint`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from mcpfactory_pipeline.checks.call_plan import (
     MAX_CALLS,
@@ -28,20 +28,12 @@ from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, QUICK, initial
 from mcpfactory_pipeline.checks.probes import read_all_pages
 from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.samples import sample_arguments
-from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
+from mcpfactory_pipeline.checks.transport.stdio import ServerProcess, StdioConversation
 from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox, side_effect_free_level
 from mcpfactory_runtime.types import Json
 
 _ANSWER: Final = 5.0  # seconds; timeout of a call, because a tool may wait for the network
 _START: Final = 15.0  # seconds; timeout of the first answer
-
-
-class ServerProcess(NamedTuple):
-    """Command and folder that start the server's own process, without launchers such as `npx`."""
-
-    command: Sequence[str]
-    environ: Mapping[str, str]
-    cwd: Path | None
 
 
 @contextmanager
@@ -81,10 +73,14 @@ async def call_in_sandbox(
         return
     try:
         if await _is_ready(conversation, evidence, requests):
+            ask = partial(requests.request, conversation)
+            before = await read_all_pages("tools/list", ask)
             failed = [one for one in plan if await _call(conversation, evidence, requests, one)]
             for planned in plan_second_guesses(failed, tools, evidence.calls):
                 await _call(conversation, evidence, requests, planned)
             await _examine(conversation, evidence, requests, {one.tool: tools[one.tool] for one in plan}, canaries)
+            if requests.seconds_left() > 0:
+                evidence.lists_around_calls.append((before, await read_all_pages("tools/list", ask)))
     finally:
         evidence.in_sandbox += conversation.session.exchanges
         await conversation.close(terminate=True)
@@ -97,7 +93,7 @@ async def _examine(
     tools: Mapping[str, Json],
     canaries: Canaries | None,
 ) -> None:
-    """Call the tools that answer, with pings, invalid arguments and canaries; then list the tools again."""
+    """Call the tools that answer, with pings, invalid arguments and canaries."""
     called = [call for call in evidence.calls if call.tool in tools and call.exchange.milliseconds < QUICK]
     for call in called if requests.lifecycle == "legacy" else ():
         if requests.seconds_left() > 0:
@@ -113,9 +109,7 @@ async def _examine(
             call = await record_call(planned, None, requests.request(server, "tools/call", params, _ANSWER))
             evidence.wrong += [call] if call.exchange.received is not None else []
     if canaries is not None:
-        await send_canaries(evidence, canaries, server, requests, permitted=tools)
-    if requests.seconds_left() > 0:
-        evidence.tools_after_calls = await read_all_pages("tools/list", partial(requests.request, server))
+        await send_canaries(evidence, canaries, server, requests, permitted=tools, queried=tools)
 
 
 async def _is_ready(server: StdioConversation, evidence: Evidence, requests: Requester) -> bool:

@@ -47,6 +47,20 @@ _TYPES: Final = 0xF  # mask that removes the flags from a socket type
 _IO_URING: Final = 425
 _SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # architecture → number of the system call prlimit(2)
 _X32: Final = 0x4000_0000  # bit in the system call numbers of the x32 ABI
+# Architecture → system calls that change something outside of files that the process opened, and that Landlock allows.
+# They change modes, owners, times and attributes of files, keys, priorities, and memory and queues of other processes.
+_SIDE_EFFECTS: Final = {
+    "x86_64": (
+        90, 91, 92, 93, 94, 132, 235, 260, 261, 268, 280, 452,  # chmod, chown, utime
+        188, 189, 190, 197, 198, 199, 463, 466,  # setxattr, removexattr
+        29, 30, 31, 64, 65, 66, 68, 69, 71, 220, 240, 241,  # System V IPC, message queues
+        141, 142, 144, 203, 248, 249, 250, 251, 314,  # priorities, keys
+    ),
+    "aarch64": (
+        52, 53, 54, 55, 88, 452, 5, 6, 7, 14, 15, 16, 463, 466,
+        180, 181, 186, 187, 189, 190, 191, 192, 193, 194, 195, 196, 30, 118, 119, 122, 140, 217, 218, 219, 274,
+    ),
+}  # fmt: skip
 # BPF instructions: operation, rows to skip if true, rows to skip if false, operand (linux/bpf_common.h).
 _LOAD: Final = 0x20  # operation that loads a field of struct seccomp_data; the operand is the field's offset
 _MASK: Final = 0x54
@@ -103,18 +117,21 @@ def seccomp_program(machine: str, *, network: bool) -> bytes:
     """Return a machine's seccomp filter in the format of seccomp(2); empty if the machine is unknown.
 
     The filter refuses Unix sockets, because Landlock does not cover them, and docker's socket gives root permissions.
+    Without `network`, it also refuses all other sockets and `_SIDE_EFFECTS`.
     Stream socket pairs are allowed, because asyncio needs them. Other socket pairs are refused, because they could send
     to any path. The filter also refuses io_uring, changes to limits of other processes, and system calls of other
     architectures.
     """
     if machine not in _SOCKET or sys.maxsize < 1 << 32:  # the numbers are those of 64-bit processes
         return b""
+    refused = (_IO_URING, *(() if network else _SIDE_EFFECTS[machine]))
+    more = len(refused) - 1
     rows = (
         (_LOAD, 0, 0, 4),  # load the architecture
-        (_EQUAL, 0, 14, _ARCHITECTURES[machine]),
+        (_EQUAL, 0, 14 + more, _ARCHITECTURES[machine]),
         (_LOAD, 0, 0, 0),  # load the number of the system call
-        (_HAS_BITS, 12, 0, _X32),
-        (_EQUAL, 11, 0, _IO_URING),
+        (_HAS_BITS, 12 + more, 0, _X32),
+        *((_EQUAL, 11 + more - at, 0, number) for at, number in enumerate(refused)),
         (_EQUAL, 3, 0, _SET_LIMITS[machine]),
         (_EQUAL, 4, 0, _SOCKET[machine]),
         (_EQUAL, 5, 0, _PAIR[machine]),

@@ -164,17 +164,13 @@ def find_isolation_level(wanted: str) -> IsolationLevel:
 
 
 def side_effect_free_level() -> IsolationLevel | None:
-    """Return the first available level that prevents all side effects if the network is denied; None without one.
+    """Return the level that prevents all side effects if the network is denied, or None if it is unavailable.
 
-    Older versions of Landlock allow signals to processes outside the sandbox, and only a seccomp filter denies the
-    network.
+    Older versions of Landlock allow signals to processes outside the sandbox. Bubblewrap does not close Unix sockets.
     """
-    denies = landlock.landlock_version() >= landlock.SCOPED and landlock.seccomp_program(
-        os.uname().machine, network=False
-    )
-    if denies and not LEVELS["landlock"].lacking():
-        return LEVELS["landlock"]
-    return None if LEVELS["bubblewrap"].lacking() else LEVELS["bubblewrap"]
+    if LEVELS["landlock"].lacking() or landlock.landlock_version() < landlock.SCOPED:
+        return None
+    return LEVELS["landlock"] if landlock.seccomp_program(os.uname().machine, network=False) else None
 
 
 def describe_unavailable_levels() -> str:

@@ -145,6 +145,8 @@ def validate(
             "give exactly one of NAME, --command and --url", "mcpfactory validate --command 'python -m my_server'"
         )
     _check_words(name, policy, foreign=bool(cases or env or header or allow_calls))
+    if write_cases is not None and write_cases.exists():
+        output.usage_error(f"{write_cases} already exists", "give another file to --write-cases")
     limits = _limits(limit or [])
     foreign = {"examples": cases, "environ": _variables(env or [], url), "allow_calls": allow_calls}
     foreign["headers"] = _headers(header or [], url)

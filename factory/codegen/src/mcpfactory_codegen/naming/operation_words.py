@@ -248,7 +248,7 @@ def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
 
 def _spelled(path: str) -> str:
     """Return a pattern of the spellings of a path, with optional versions and prefixes."""
-    pieces = []
+    pieces = []  # a possessive quantifier, because backtracking over many parameters takes exponential time
     for segment in re.split(r"[/?#&=]", path):
         for piece in re.split(r"(\{[^{}]*\})", segment):
             spelled = "_".join(words(piece))
@@ -256,7 +256,9 @@ def _spelled(path: str) -> str:
                 continue
             optional = VERSION.match(piece) or piece.lower() in PATH_PREFIXES
             parameter = piece.startswith("{")
-            pieces.append(f"(?:(?:{spelled}|id)_)?" if parameter else f"(?:{spelled}_)?" if optional else f"{spelled}_")
+            pieces.append(
+                f"(?:(?:{spelled}|id)_)?+" if parameter else f"(?:{spelled}_)?" if optional else f"{spelled}_"
+            )
     return "".join(pieces)
 
 

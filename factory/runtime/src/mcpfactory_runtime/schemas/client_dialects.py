@@ -13,6 +13,7 @@ A dialect only affects the list of tools. The server always validates arguments 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial, reduce
@@ -58,10 +59,11 @@ def adapt_tool(wire: Json, limits: Mapping[str, Any]) -> Json:
         return wire
     schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
-    text = "\n".join(filter(None, (wire.get("description", ""), *notes)))
-    longest = limits.get("tool_description", len(text))
-    if text:
-        done["description"] = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    text, added = str(wire.get("description", "")), "\n".join(filter(None, notes))
+    room = max(limits.get("tool_description", math.inf) - len(added) - 1, 0)  # notes replace constraints, so keep them
+    text = text if len(text) <= room else f"{text[: max(room - 1, 0)]}…"
+    if text or added:
+        done["description"] = "\n".join(filter(None, (text, added)))
     return done
 
 

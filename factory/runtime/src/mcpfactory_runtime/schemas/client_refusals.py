@@ -27,7 +27,8 @@ _POSIX: Final = re.compile(r"\[:\^?[a-z]+:\]")
 
 
 def find_refusals(tools: Sequence[Json], client: str) -> Iterator[Refusal]:
-    """Yield what a client of `client_limits.CLIENTS` would refuse in a list of Tool objects."""
+    """Yield what a client of `client_limits.CLIENTS` would refuse in a list of Tool objects; skip malformed tools."""
+    tools = [one for one in tools if isinstance(one.get("name"), str) and isinstance(one.get("inputSchema"), dict)]
     for limit in LIMITS:
         if limit.client != client:
             continue

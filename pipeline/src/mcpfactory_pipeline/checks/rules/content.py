@@ -118,16 +118,21 @@ def _revision(call: RecordedCall) -> Iterator[Fault]:
 
 
 _TEXT: Final = ("string", str)
-# Optional member of a result or its entries → name and types of its values.
+# Optional member → name and types of its values.
 _OPTIONAL: Final[Mapping[str, tuple[str, type | tuple[type, ...]]]] = {
-    **dict.fromkeys(("nextCursor", "description", "title", "mimeType", "instructions", "lastModified"), _TEXT),
+    **dict.fromkeys(("nextCursor", "description", "title", "mimeType", "instructions"), _TEXT),
     **dict.fromkeys(("isError", "hasMore"), ("boolean", bool)),
     **dict.fromkeys(("annotations", "_meta"), ("object", dict)),
-    **dict.fromkeys(("icons", "audience"), ("array", list)),
-    **dict.fromkeys(("size", "priority", "total"), ("number", (int, float))),
+    **dict.fromkeys(("size", "total"), ("number", (int, float))),
 }
-# Members whose value is an entry or a list of entries; other rules check the entries of lists.
-_ENTRIES: Final = ("contents", "content", "messages", "resource", "annotations", "completion")
+# Member of a result → optional members of its entries; "" for the result itself. Other rules check entries of lists.
+_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
+    "": ("nextCursor", "instructions", "isError", "_meta"),
+    "contents": ("mimeType", "_meta"),
+    "content": ("annotations", "_meta"),
+    "completion": ("total", "hasMore"),
+}
+_LINK: Final = ("title", "description", "mimeType", "size")  # optional members of a resource link
 
 
 def _results(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
@@ -147,15 +152,14 @@ def _member_types(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]
             yield Fault(f"{name} is {json.dumps(value)[:40]}; its type must be {described}", exchange.method, exchange)
 
 
-def _optional_members(entry: Any) -> Iterator[tuple[str, Any]]:
-    todo = [entry]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, list):
-            todo += one
-        elif isinstance(one, dict):
-            yield from ((name, value) for name, value in one.items() if name in _OPTIONAL)
-            todo += [one[name] for name in _ENTRIES if name in one]
+def _optional_members(result: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (name, value) of the optional members of a result, and of its entries."""
+    for place, names in _PLACES.items():
+        value = result.get(place) if place else result
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, dict):
+                more = _LINK if entry.get("type") == "resource_link" else ()
+                yield from ((name, entry[name]) for name in (*names, *more) if name in entry)
 
 
 def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:

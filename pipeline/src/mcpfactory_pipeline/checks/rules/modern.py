@@ -391,22 +391,22 @@ def _malformed_filter(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOu
     return missing_lifecycle_outcome(evidence, "modern") or not_applicable("the server has no streams of notifications")
 
 
-def _listed_again(evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
-    again = evidence.tools_after_calls
-    if again is None or again.problem or "legacy" in evidence.lifecycles:
+def _lists_around_calls(evidence: Evidence) -> RuleSubjects[tuple[Listing, Listing]] | RuleOutcome:
+    lists = [pair for pair in evidence.lists_around_calls if not any(one.problem for one in pair)]
+    if not lists or "legacy" in evidence.lifecycles:
         return not_applicable("the tools were not listed after calls, or the server also has sessions")
-    return RuleSubjects([again])
+    return RuleSubjects(lists, count=1)
 
 
-@rule("modern.list-after-calls", 3, gate=True, over=_listed_again,
+@rule("modern.list-after-calls", 3, gate=True, over=_lists_around_calls,
       statement="tools/list does not depend on earlier calls on the connection.",
       source="MCP basic, Statelessness: servers must not use earlier requests on a connection as context",
       hint="list the same tools for each request; use arguments, such as an id, to continue earlier work")  # fmt: skip
-def _list_after_calls(again: Listing, evidence: Evidence) -> Iterator[Fault]:
-    names = {str(one.get("name")) for one in again.items if isinstance(one, dict)}
-    if changed := names.symmetric_difference(name for name, _ in evidence.named_tools):
+def _list_after_calls(lists: tuple[Listing, Listing]) -> Iterator[Fault]:
+    before, after = ({str(one.get("name")) for one in each.items if isinstance(one, dict)} for each in lists)
+    if changed := before.symmetric_difference(after):
         words = f"after calls on the same connection, tools/list differs: {', '.join(sorted(changed)[:5])}"
-        yield Fault(words, "tools/list", again.exchanges[-1])
+        yield Fault(words, "tools/list", lists[1].exchanges[-1])
 
 
 @rule("modern.listen-invalid-filter", 2, over=_malformed_filter,

@@ -132,7 +132,8 @@ def _credentials(subject: tuple[str, str, WireExchange | None]) -> Iterator[Faul
     found = _URL_WITH_PASSWORD.search(text)
     kind = "a URL with a password" if found else secret_kind(text.encode(errors="replace"))
     if kind and not (found and exchange is not None and found[0] in str(exchange.sent)):
-        yield Fault(f"the text contains {kind}", where, exchange)
+        # A description may show the form of a connection string.
+        yield Fault(f"the text contains {kind}", where, exchange, lesser=2 if found and exchange is None else None)
 
 
 @rule("security.drift", 5, gate=True,
@@ -166,6 +167,8 @@ class CanarySubjects:
         if evidence.transport == "http" and not evidence.canaries:
             return not_applicable("only servers on this machine are tested, because the canaries are on it")
         tried = [one for one in evidence.canaries if one.probe.kind == self.kind]
+        if not tried and "canaries" in evidence.missing:
+            return not_checked(evidence.missing["canaries"])
         if not tried:
             return not_applicable(f"no callable tool and no template takes {self.what}")
         caught = {one.probe.place: one for one in reversed(tried) if one.taken and not one.probe.confirms}

@@ -214,29 +214,30 @@ class HttpConversation:
     def _read_events(
         self, response: http.client.HTTPResponse, deadline: float, ids: list[str], *, several: bool
     ) -> tuple[list[Json], str]:
+        """Read a stream, and continue it if the server closes it after an event with an ID (Resumability)."""
         answers: list[Json] = []
-        known = len(ids)
-        for value in (one for data in _events(response, deadline, ids) for one in _messages(decode(data))):
-            self._log.received(value)
-            if is_jsonrpc_answer(value):
-                answers.append(value)
-                if not several:
-                    break
-            elif "id" in value and "method" in value:
-                self._post(answer_server_request(value, self._log.declared), max(deadline - time.monotonic(), 0.1))
-        if not answers and len(ids) > known:
-            return self._resume(deadline, ids)
-        return answers, "" if answers else "the event stream ended without an answer"
-
-    def _resume(self, deadline: float, ids: list[str]) -> tuple[list[Json], str]:
-        """Continue a stream that the server closed after an event with an ID (basic/transports, Resumability)."""
-        time.sleep(_RETRY)
-        headers = {**self._headers(""), "Accept": "text/event-stream", "Last-Event-ID": ids[-1]}
-        if time.monotonic() > deadline:
-            return [], "the event stream ended without an answer"
-        with connected(self._url, deadline - time.monotonic()) as connection:
-            connection.request("GET", self._path, headers=headers)
-            return self._read(connection.getresponse(), deadline, ids, several=False)
+        with contextlib.ExitStack() as stack:
+            while True:
+                own: list[str] = []
+                for value in (one for data in _events(response, deadline, own) for one in _messages(decode(data))):
+                    self._log.received(value)
+                    if is_jsonrpc_answer(value):
+                        answers.append(value)
+                        if not several:
+                            break
+                    elif "id" in value and "method" in value:
+                        answer = answer_server_request(value, self._log.declared)
+                        self._post(answer, max(deadline - time.monotonic(), 0.1))
+                ids += own[: max(_MAX_IDS - len(ids), 0)]
+                if answers or not own or not _is_header_text(own[-1]) or time.monotonic() + _RETRY > deadline:
+                    return answers, "" if answers else "the event stream ended without an answer"
+                time.sleep(_RETRY)
+                headers = {**self._headers(""), "Accept": "text/event-stream", "Last-Event-ID": own[-1]}
+                connection = stack.enter_context(connected(self._url, deadline - time.monotonic()))
+                connection.request("GET", self._path, headers=headers)
+                response = connection.getresponse()
+                if response.status != 200:
+                    return [], f"the event stream ended without an answer, and GET got status {response.status}"
 
     @property
     def _path(self) -> str:
@@ -365,8 +366,8 @@ def _events(response: http.client.HTTPResponse, deadline: float, ids: list[str])
         if not stripped and data:
             yield b"\n".join(data)
             data, size = [], 0
-        elif stripped.startswith(b"id:") and len(ids) < _MAX_IDS:
-            ids.append(stripped[3:].strip().decode(errors="replace"))
+        elif stripped.startswith(b"id:") and (text := stripped[3:].strip().decode(errors="replace")):
+            ids.append(text)
         elif stripped.startswith(b"data:") and size < MAX_MESSAGE:
             data.append(stripped[5:].removeprefix(b" "))
             size += len(stripped)
@@ -382,8 +383,12 @@ def _routing(message: Json | str) -> tuple[str, str, str]:
     return str(version), method, str(params.get(METHODS[method].named, "") if method in METHODS else "")
 
 
+def _is_header_text(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
 def _header_value(text: str) -> str:
     """Return a text as a header value: visible ASCII unchanged, other text as base64 (streamable-http, Headers)."""
-    if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?"):
+    if _is_header_text(text) and text == text.strip() and not text.startswith("=?"):
         return text
     return f"=?base64?{base64.b64encode(text.encode(errors='replace')).decode()}?="

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, WireExchange, is_nested_deeper
@@ -93,6 +93,7 @@ _MAX_NOTIFICATIONS: Final = 1_000  # maximum number of stored notifications
 _MAX_WAITING: Final = 1_000  # maximum number of unread messages, so that no server can fill the memory
 _MOMENT: Final = 0.5  # seconds to wait for a late answer to an invalid message
 END_PATIENCE: Final = 4.0  # seconds to wait for the exit of a process; the process is then killed
+_DRAIN: Final = 5.0  # seconds to wait until the server reads a message
 _KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
 _LOOK: Final = 0.02  # seconds between two checks for the exit of a process
 # Factor: to exit, a process gets END_PATIENCE seconds, or this multiple of its start-up time, whichever is longer.
@@ -111,6 +112,14 @@ _INHERITED: Final = (
     "SYSTEMROOT",
     "TEMP",
 )
+
+
+class ServerProcess(NamedTuple):
+    """Command, environment and working directory of a server's own process, without launchers such as `npx`."""
+
+    command: list[str]
+    environ: dict[str, str]
+    cwd: Path
 
 
 class StdioConversation:
@@ -157,17 +166,23 @@ class StdioConversation:
         """Return the id of the process, which leads a separate process group."""
         return self._process.pid
 
-    def serving_command(self) -> list[str]:
-        """Return the command line of the process that reads the requests; [] if it is unknown.
+    def serving_process(self) -> ServerProcess | None:
+        """Return the process that reads the requests, or None if it is unknown.
 
         Launchers such as `npx` and `uvx` start this process, and the process inherits their stdin.
         """
         started = self._process.pid
-        readers = [one for one in sorted(descendants(started)) if _stdin_inode(one) == _stdin_inode(started)]
+        stdin = _open_files(started, "0")
+        readers = [one for one in sorted(descendants(started)) if stdin & _open_files(one)]
+        process = Path(f"/proc/{[started, *readers][-1]}")
         with contextlib.suppress(OSError):
-            line = Path(f"/proc/{([started, *readers])[-1]}/cmdline").read_bytes()
-            return [os.fsdecode(part) for part in line.split(b"\0")[:-1]]
-        return []
+            command, variables = (
+                [os.fsdecode(part) for part in (process / name).read_bytes().split(b"\0")[:-1]]
+                for name in ("cmdline", "environ")
+            )
+            environ = {name: value for name, _, value in (one.partition("=") for one in variables)}
+            return ServerProcess(command, environ, (process / "cwd").readlink()) if command else None
+        return None
 
     async def ask(self, message: Json | str, patience: float) -> WireExchange:
         """See `Conversation.ask`."""
@@ -329,7 +344,9 @@ class StdioConversation:
             return await self._end_reason()
         try:
             stdin.write(_encoded(message) + b"\n")
-            await stdin.drain()
+            await asyncio.wait_for(stdin.drain(), _DRAIN)
+        except TimeoutError:
+            return f"the server did not read its input within {_DRAIN:g} s"
         except (BrokenPipeError, ConnectionResetError):
             return await self._end_reason()
         return ""
@@ -418,11 +435,13 @@ class StdioConversation:
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def _stdin_inode(pid: int) -> int:
-    try:
-        return Path(f"/proc/{pid}/fd/0").stat().st_ino
-    except OSError:  # the process has ended, or closed its stdin
-        return 0
+def _open_files(pid: int, pattern: str = "*") -> set[int]:
+    """Return the inodes of a process's open files; empty if the process has ended."""
+    found = set()
+    for file in Path(f"/proc/{pid}/fd").glob(pattern):
+        with contextlib.suppress(OSError):
+            found.add(file.stat().st_ino)
+    return found
 
 
 def _encoded(message: Json | str) -> bytes:
