@@ -30,6 +30,7 @@ _OPERATIONS: Final = "mcpfactory_pipeline.operations"
 COMMANDS: Final = {
     "init": CommandEntry("Create", f"{_COMMANDS}.init:init", "Create a workspace for MCP servers and their state"),
     "new": CommandEntry("Create", f"{_COMMANDS}.servers:new", "Create a server from an API document or a template"),
+    "demo-api": CommandEntry("Create", f"{_COMMANDS}.demo_api:demo_api", "Start the example API of the tutorial, a bookshop"),
     "adopt": CommandEntry("Create", f"{_COMMANDS}.servers:adopt", "Add an existing server to the workspace, unchanged"),
     "run": CommandEntry("Use", f"{_COMMANDS}.run:run", "Start a server on stdio or over HTTP"),
     "call": CommandEntry("Use", f"{_COMMANDS}.run:call", "Call a tool of a server and print the result"),
