@@ -58,6 +58,8 @@ COMMANDS: Final = {
     "schema": CommandEntry("Advanced", f"{_COMMANDS}.init:schema", "Print the JSON Schema of mcpfactory.toml, for editors"),
 }  # fmt: skip
 
+_EVERYDAY: Final = ("init", "new", "call", "pipeline", "dashboard", "doctor")  # in the order of their first use
+
 app = typer.Typer(
     name="mcpfactory",
     help="Generate, test and release MCP servers from API documents or templates.",
@@ -99,9 +101,13 @@ def _options(
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # many commands start server code, which must not read the environment of this process
-    # Show the help if there is no workspace.
     if context.invoked_subcommand is None and not print_inbox_summary():
-        output.line(context.get_help())
+        output.line("no workspace here; everyday commands:")
+        output.line()
+        for name in _EVERYDAY:
+            output.line(f"  mcpfactory {name:10} {COMMANDS[name].summary}")
+        output.line()
+        output.line("all commands: mcpfactory --help")
         raise typer.Exit(Exit.USAGE)
 
 
