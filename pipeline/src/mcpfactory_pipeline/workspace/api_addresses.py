@@ -142,7 +142,7 @@ def security_scheme_statuses(
 
 
 def describe_need(report: Mapping[str, Any], variable: Mapping[str, Any]) -> str:
-    """Return how necessary a variable of a server's report is: "required", "needed by 7 of 11 tools" or "optional"."""
+    """Return the need of a variable in a server's report: "required", "needed by 7 of 11 tools" or "optional"."""
     if variable.get("required"):
         return "required"
     credentials, tools = report.get("credentials") or {}, len(report.get("tools", ()))

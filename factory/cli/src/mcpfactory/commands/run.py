@@ -312,7 +312,7 @@ async def _call(
 
 
 def _describe_invalid(schema: dict[str, Any], message: str) -> str:
-    """Return an example for each argument of the wrong type, as it is typed."""
+    """Return an example for each argument of the wrong type as shell words."""
     from mcpfactory_pipeline.checks.samples import sample_value
 
     wrong = set(re.findall(r"(?:: |; )(\w+)\S* must be (?:an? |true)", message))
