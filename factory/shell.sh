@@ -17,7 +17,7 @@ place() { # where typer puts the completion of a shell
 
 add() {
   echo "$("$program" --version) is installed: $program"
-  local shell file found
+  local shell file found said
   shell=$(basename "${SHELL:-none}")
   file=$(place "$shell")
   if [ -z "$file" ]; then
@@ -30,7 +30,8 @@ add() {
       found=$(command -v mcpfactory)
       [ "$found" = "$program" ] || echo "hint: $found comes first on PATH; remove it, or put $folder before it"
       ;;
-    *) "$uv" tool update-shell || echo "hint: put this into the file that your shell reads at its start: export PATH=\"$folder:\$PATH\"" ;;
+    # uv reports an error if the file already has the line, which a shell reads only at its start
+    *) said=$("$uv" tool update-shell 2>&1) && echo "$said" || echo "hint: open a new shell, or run: export PATH=\"$folder:\$PATH\"" ;;
   esac
 }
 

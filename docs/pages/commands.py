@@ -11,6 +11,7 @@ from mcpfactory.main import build_command_tree
 # Reasons why these commands lack `--json`; every other command has it.
 NO_JSON: Final = {
     "mcpfactory": "use `mcpfactory inbox --json`",
+    "mcpfactory demo-api": "it serves an API until it is ended",
     "mcpfactory run": "the server speaks MCP on stdout",
     "mcpfactory serve": "the factory's server speaks MCP on stdout",
     "mcpfactory schema": "it always prints JSON",

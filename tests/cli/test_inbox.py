@@ -42,13 +42,6 @@ def test_what_waits_is_told_once_to_whom_the_workspace_names(shell):
         receiver.close()
 
 
-def test_alone_in_a_new_workspace_it_says_how_to_make_a_server(tmp_path):
-    done = InProcessCli(make(tmp_path / "ws").root)()
-    assert done.code == 0
-    assert "nothing needs your attention" in done.out
-    assert "mcpfactory new --from-openapi" in done.out
-
-
 def test_a_log_is_printed_as_it_is(shell):
     log = shell.folder / "pipeline/artifacts/books/logs/test.log"
     log.parent.mkdir(parents=True)

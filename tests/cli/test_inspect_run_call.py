@@ -129,7 +129,7 @@ def test_doctor_names_the_missing_credential(shop):
     done = shop("doctor", "--json")
     assert done.code == 0
     assert all(diagnosis["about"] and diagnosis["message"] for diagnosis in done.data)
-    without = shop.at(shop.folder)("doctor")
+    without = shop.at(shop.folder)("doctor", "bookshop")
     assert "MCPF_BOOKSHOP_API_KEY" in without.out
 
 

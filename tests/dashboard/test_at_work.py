@@ -117,8 +117,9 @@ def test_two_stages_at_work_are_both_shown_everywhere(builder: WorkspaceBuilder,
             assert (log["status"], log["going"]) == ("running", True)
         (row,) = status(builder.workspace)
         assert (row["running"], row["at_work"]) == ("test", ["test", "validate"])
-        shown = command(["pipeline", "status"], builder.root, terminal=False)
+        shown = command(["pipeline", "status", "weather"], builder.root, terminal=False)
         assert shown.text.count("running") == 2
+        assert "test running +" in command(["pipeline", "status"], builder.root, terminal=False).text
         assert "running" not in client.get("/inbox/").text
 
 

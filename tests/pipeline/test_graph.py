@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.views.graph import FORMATS, stage_graph
+from mcpfactory_pipeline.views.graph import FORMATS, stage_graph, to_text
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from tests.pipeline.fake_stages import STAGES
 from tests.pipeline.staged_workspace import configured
@@ -47,6 +47,16 @@ def test_channels_that_people_promote_to_are_drawn_behind_their_approvals():
         ("production", "channel", ("approval for production",), "offers 1.2", ""),
     ]
     assert len(stage_graph(STAGES)) == len(STAGES)
+
+
+def test_a_narrow_text_leaves_out_needs_and_cuts_notes(stages):
+    nodes = stage_graph(stages, ROW)
+    wide = to_text(nodes).splitlines()
+    narrow = to_text(nodes, 40).splitlines()
+    assert to_text(nodes, 200).splitlines() == wide
+    assert "needs" not in "".join(narrow)
+    assert len(narrow) == len(wide)
+    assert max(map(len, narrow)) <= 40 < max(map(len, wide))
 
 
 def test_json_has_kind_level_and_the_nearest_needs(stages):

@@ -6,7 +6,7 @@ import io
 import json
 
 from mcpfactory_pipeline.reporting import make_reporter
-from mcpfactory_pipeline.reporting.line_reporter import status_table
+from mcpfactory_pipeline.reporting.line_reporter import status_summary, status_table
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
 from tests.pipeline.fake_stages import add_server
@@ -89,6 +89,10 @@ def test_the_status_table_has_a_column_for_each_stage(workspace, run):
     run("a", "b", "d")
     (folder / "source.txt").write_text("two")
     Store(workspace).state_file("d").write_text("{")
+    summary = {server: stages for server, _, stages, _ in status_summary(status(workspace))[1]}
+    assert summary["a"].startswith("build stale +")
+    assert summary["b"].startswith("test FAILED")
+    assert (summary["c"], summary["d"]) == ("generate not run +4", "error")
     header, cells = status_table(status(workspace))
     assert header == ("SERVER", "CANDIDATE", "GENERATE", "BUILD", "TEST", "VALIDATE", "STAGING", "CHANNELS")
     a, b, c, d = cells

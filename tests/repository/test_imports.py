@@ -25,6 +25,7 @@ HOMES = {
     ),
     "graphql": ("factory/codegen/src/mcpfactory_codegen/sources/graphql/",),
     "starlette": (
+        "factory/cli/src/mcpfactory/commands/demo_api.py",
         "factory/runtime/src/mcpfactory_runtime/transports/http/routes.py",
         "pipeline/src/mcpfactory_pipeline/dashboard/",
     ),

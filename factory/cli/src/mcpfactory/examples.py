@@ -8,6 +8,7 @@ EXAMPLES: Final = {
     "": ("mcpfactory", "mcpfactory -v pipeline run"),
     "init": ("mcpfactory init", "mcpfactory init tools --yes"),
     "new": ("mcpfactory new --from openapi.yaml", "mcpfactory new notes --template sqlite"),
+    "demo-api": ("mcpfactory demo-api", "mcpfactory demo-api --port 0"),
     "adopt": ("mcpfactory adopt pypi:mcp-server-time==2026.1.14", "mcpfactory adopt https://mcp.example.com/mcp"),
     "template list": ("mcpfactory template list", "mcpfactory template list --json"),
     "template show": ("mcpfactory template show sqlite", "mcpfactory template show ./my-template"),

@@ -30,6 +30,7 @@ _OPERATIONS: Final = "mcpfactory_pipeline.operations"
 COMMANDS: Final = {
     "init": CommandEntry("Create", f"{_COMMANDS}.init:init", "Create a workspace for MCP servers and their state"),
     "new": CommandEntry("Create", f"{_COMMANDS}.servers:new", "Create a server from an API document or a template"),
+    "demo-api": CommandEntry("Create", f"{_COMMANDS}.demo_api:demo_api", "Start the example API of the tutorial, a bookshop"),
     "adopt": CommandEntry("Create", f"{_COMMANDS}.servers:adopt", "Add an existing server to the workspace, unchanged"),
     "run": CommandEntry("Use", f"{_COMMANDS}.run:run", "Start a server on stdio or over HTTP"),
     "call": CommandEntry("Use", f"{_COMMANDS}.run:call", "Call a tool of a server and print the result"),
@@ -56,6 +57,8 @@ COMMANDS: Final = {
     "ci": CommandEntry("Advanced", f"{_COMMANDS}.ci:app", "Run the pipeline in CI: assign jobs and merge results"),
     "schema": CommandEntry("Advanced", f"{_COMMANDS}.init:schema", "Print the JSON Schema of mcpfactory.toml, for editors"),
 }  # fmt: skip
+
+_EVERYDAY: Final = ("init", "new", "call", "pipeline", "dashboard", "doctor")  # in the order of their first use
 
 app = typer.Typer(
     name="mcpfactory",
@@ -98,9 +101,13 @@ def _options(
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # many commands start server code, which must not read the environment of this process
-    # Show the help if there is no workspace.
     if context.invoked_subcommand is None and not print_inbox_summary():
-        output.line(context.get_help())
+        output.line("no workspace here; everyday commands:")
+        output.line()
+        for name in _EVERYDAY:
+            output.line(f"  mcpfactory {name:10} {COMMANDS[name].summary}")
+        output.line()
+        output.line("all commands: mcpfactory --help")
         raise typer.Exit(Exit.USAGE)
 
 

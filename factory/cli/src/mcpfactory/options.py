@@ -50,6 +50,10 @@ Mode = Annotated[
         help="Offer all tools (full), or three tools that find, describe and call them (search)",
     ),
 ]
+Profile = Annotated[
+    str,
+    typer.Option(metavar="PROFILE", help="Offer only the tools of this profile: full, read-only or a custom profile"),
+]
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="Server in this workspace", autocompletion=completion.servers)
 ]

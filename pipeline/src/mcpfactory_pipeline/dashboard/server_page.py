@@ -35,6 +35,7 @@ from mcpfactory_pipeline.dashboard.facts import (
 from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
 from mcpfactory_pipeline.views.graph import GraphPlace, describe_channel_limits, server_graph
+from mcpfactory_pipeline.workspace.api_addresses import describe_need
 from mcpfactory_pipeline.workspace.coverage import operation_name
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_runtime.schemas.walk import properties_of
@@ -368,7 +369,7 @@ def server_page(
         ),
         overview=_overview(facts.name, report),
         coverage=_coverage(row.get("coverage"), report),
-        environment=tuple(map(_variable, report.get("environment", ()))),
+        environment=tuple(_variable(report, one) for one in report.get("environment", ())),
         history=tuple(_history(detail)),
         older=max(len(detail.history) - _HISTORY, 0),
         actions=tuple(_action_links(possible)),
@@ -490,8 +491,8 @@ def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> 
     )
 
 
-def _variable(one: Mapping[str, Any]) -> DisplayedFact:
-    need = "required" if one.get("required") else "optional"
+def _variable(report: Mapping[str, Any], one: Mapping[str, Any]) -> DisplayedFact:
+    need = describe_need(report, one)
     return DisplayedFact(
         str(one.get("name", "")), ": ".join(filter(None, (need, shorten(str(one.get("description") or ""), _TEXT))))
     )

@@ -17,6 +17,7 @@ OUTCOME_LABELS: Final = {
     "up-to-date": ("up to date", "dim"), "running": ("running", "cyan"),
     "waiting": ("waiting", "dim"),
 }  # fmt: skip
+_WORST: Final = ("FAILED", "ERROR", "interrupted", "unclear", "running", "blocked", "held", "waiting", "stale")
 _INDENT: Final = "    "
 
 
@@ -114,28 +115,65 @@ def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], li
     return header, [(*_cells(row, stages), *(_live(row) for _ in live)) for row in rows]
 
 
+def status_summary(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return header and cells from the rows of `status`, with one cell for all stages of a server.
+
+    The cell is `ok`, or the worst stage with its outcome and the number of other stages that are not ok.
+    """
+    return ("SERVER", "VERSION", "STAGES", "CHANNELS"), [
+        (
+            row["server"],
+            row["version"] or "-",
+            _stages_cell(row),
+            "-" if row.get("problem") else _channels_cell(row, brief=True),
+        )
+        for row in rows
+    ]
+
+
+def _stages_cell(row: Mapping[str, Any]) -> str:
+    if row.get("problem"):
+        return "error"
+    ok = OUTCOME_LABELS["passed"][0]
+    open_stages = [(name, cell) for name in row["stages"] if (cell := _cell(row, name)) != ok]
+    if not open_stages:
+        return ok if row["stages"] else "-"
+    name, cell = min(
+        open_stages, key=lambda one: next((at for at, word in enumerate(_WORST) if word in one[1]), len(_WORST))
+    )
+    others = f" +{len(open_stages) - 1}" if len(open_stages) > 1 else ""
+    return f"{name} {cell.replace('-', 'not run')}{others}"
+
+
 def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
     if problem := row.get("problem"):
         return (row["server"], "-", *("?" for _ in stages), f"error: {problem['message']}")
     newest = row["candidate"]
-    offers, holds = row["channels"], row["holds"]
-    rejected = row.get("rejected", {})
-    channels = ", ".join(
-        _channel(name, offers.get(name), newest, held=name in holds)
-        + (f" ({rejected[name]['version']} rejected)" if name in rejected else "")
-        for name in {**offers, **holds, **rejected}
-    )
     return (
         row["server"],
         f"{row['version']} {newest[:8]}" if newest else "-",
         *(_cell(row, stage) for stage in stages),
-        channels or "-",
+        _channels_cell(row),
     )
 
 
-def _channel(name: str, release: Mapping[str, Any] | None, newest: str | None, *, held: bool) -> str:
-    words = f"{name} {release['version']}" if release else name
-    other = f" ({release['candidate'][:8]})" if release and release["candidate"] != newest else ""
+def _channels_cell(row: Mapping[str, Any], *, brief: bool = False) -> str:
+    """Return the releases of the channels; if `brief`, without the version of the newest candidate."""
+    newest = row["candidate"]
+    offers, holds = row["channels"], row["holds"]
+    rejected = row.get("rejected", {})
+    channels = ", ".join(
+        _channel(name, offers.get(name), newest, held=name in holds, brief=brief)
+        + (f" ({rejected[name]['version']} rejected)" if name in rejected else "")
+        for name in {**offers, **holds, **rejected}
+    )
+    return channels or "-"
+
+
+def _channel(name: str, release: Mapping[str, Any] | None, newest: str | None, *, held: bool, brief: bool) -> str:
+    older = release is not None and release["candidate"] != newest
+    words = f"{name} {release['version']}" if release and (older or not brief) else name
+    other = f" ({release['candidate'][:8]})" if release and older and not brief else ""
     return words + other + (" held" if held else "")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_pipeline.base.text import format_duration, pluralize
+from mcpfactory_pipeline.base.text import format_duration, pluralize, terminal_width, truncate
 from mcpfactory_pipeline.plan.gates import GATES
 from mcpfactory_pipeline.plan.plan import needed_stages
 from mcpfactory_pipeline.plan.policy import describe_decision
@@ -137,16 +137,19 @@ _MARKS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def to_text(nodes: Sequence[GraphNode]) -> str:
-    """Return a line for each node, indented by its level. Approvals are in ( ), gates in < >, channels in [ ]."""
+def to_text(nodes: Sequence[GraphNode], columns: int | None = None) -> str:
+    """Return a line for each node, indented by its level. Approvals are in ( ), gates in < >, channels in [ ].
+
+    If the lines are wider than `columns`, the predecessors are left out, and long notes are cut.
+    """
     names = {node.name: "  " * node.level + node.name.join(_MARKS[node.kind]) for node in nodes}
     width = max(map(len, names.values()), default=0)
     needs = {node.name: f"needs {', '.join(node.needs)}" if node.needs else "" for node in nodes}
     second = max(map(len, needs.values()), default=0)
-    lines = []
-    for node in nodes:
-        status = f"{node.status}{': ' if node.status and node.note else ''}{node.note}"
-        lines.append(f"{names[node.name]:<{width}}  {needs[node.name]:<{second}}  {status}".rstrip())
+    statuses = {node.name: f"{node.status}{': ' if node.status and node.note else ''}{node.note}" for node in nodes}
+    lines = [f"{names[one]:<{width}}  {needs[one]:<{second}}  {status}".rstrip() for one, status in statuses.items()]
+    if columns is not None and max(map(terminal_width, lines), default=0) > columns:
+        lines = [truncate(f"{names[one]:<{width}}  {status}".rstrip(), columns) for one, status in statuses.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -141,6 +141,17 @@ def security_scheme_statuses(
     return statuses
 
 
+def describe_need(report: Mapping[str, Any], variable: Mapping[str, Any]) -> str:
+    """Return the need of a variable in a server's report: "required", "needed by 7 of 11 tools" or "optional"."""
+    if variable.get("required"):
+        return "required"
+    credentials, tools = report.get("credentials") or {}, len(report.get("tools", ()))
+    of = {row["name"] for row in credentials.get("schemes", ()) if variable.get("name") in row["variables"][:1]}
+    alone = [one for one in credentials.get("tools", ()) if all(of & {*each} for each in one["any"])]
+    needed = sum(one["tools"] for one in alone)
+    return f"needed by {needed} of {tools} tools" if needed else "optional"
+
+
 def _scheme(row: Mapping[str, Any]) -> SecurityScheme:
     flows = tuple(OAuthFlow(**flow) for flow in row["flows"])
     return SecurityScheme(row["name"], row["kind"], tuple(row["variables"]), flows=flows)

@@ -95,6 +95,7 @@ def dashboard(
 
 
 def _export(root: Path, folder: Path, *, as_json: bool) -> None:
+    from mcpfactory_pipeline.base.git import git_text
     from mcpfactory_pipeline.dashboard.export import export
 
     files, folder = export(root, folder), folder.resolve()
@@ -103,6 +104,10 @@ def _export(root: Path, folder: Path, *, as_json: bool) -> None:
         return
     output.line(f"{len(files)} files in {folder}")
     output.note(f"open {folder / 'index.html'}")
+    if untracked := git_text(root, "ls-files", "--others", "--exclude-standard", "--directory", "--", str(folder)):
+        output.note(
+            f"git does not ignore these files; hint: echo /{untracked.splitlines()[0]} >> {root / '.gitignore'}"
+        )
 
 
 def _note_readers(host: str, public_url: str) -> None:

@@ -6,7 +6,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -40,7 +40,7 @@ def doctor(names: Names = None, as_json: AsJson = False) -> None:
 
     The command prints where to get each missing credential.
     """
-    found = [*_check_machine(), *_check_workspace(names or [])]
+    found = [*_check_machine(), *_check_workspace(names or [], every_warning=bool(names) or as_json)]
     if as_json:
         output.data([asdict(diagnosis) for diagnosis in found])
     else:
@@ -58,6 +58,7 @@ def doctor(names: Names = None, as_json: AsJson = False) -> None:
 def _check_machine() -> Iterator[Diagnosis]:
     """Check Python, git, uv, and the runtime that stages after `build` need."""
     from mcpfactory_pipeline.base.errors import PipelineError
+    from mcpfactory_pipeline.base.git import git_output
     from mcpfactory_pipeline.build.factory_distributions import describe_runtime
 
     try:
@@ -67,6 +68,11 @@ def _check_machine() -> Iterator[Diagnosis]:
     yield Diagnosis("ok", "python", f"{platform.python_version()} at {sys.executable}")
     if git := shutil.which("git"):
         yield Diagnosis("ok", "git", git)
+        if git_output(None, "var", "GIT_COMMITTER_IDENT") is None:
+            name_and_mail = (
+                "git config --global user.name 'Your Name' && git config --global user.email you@example.com"
+            )
+            yield Diagnosis("warning", "git", "no name and email (user.name, user.email): commits fail", name_and_mail)
     else:
         yield Diagnosis("warning", "git", "not found", "install git: commit the state files")
     try:
@@ -77,7 +83,7 @@ def _check_machine() -> Iterator[Diagnosis]:
         yield Diagnosis("error", "uv", "not found: wheels cannot be built", "pip install --force-reinstall uv")
 
 
-def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
+def _check_workspace(names: list[str], *, every_warning: bool) -> Iterator[Diagnosis]:
     from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
     from mcpfactory_pipeline.base.text import pluralize
 
@@ -94,8 +100,17 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
     for one in broken:
         yield Diagnosis("error", one.name, one.message, one.hint)
     for server in servers:
-        yield from _check_server(server)
-        yield _check_environment(server, start=bool(names))
+        checks = [*_check_server(server), _check_environment(server, start=bool(names))]
+        yield from checks if every_warning else _merge_warnings(checks)
+
+
+def _merge_warnings(checks: list[Diagnosis]) -> Iterator[Diagnosis]:
+    """Replace several warnings about a server by the first one, and count the others."""
+    warnings = [one for one in checks if one.level == "warning"]
+    yield from (one for one in checks if len(warnings) < 2 or one.level != "warning")
+    if len(warnings) > 1:
+        message = f"{warnings[0].message}; and {len(warnings) - 1} more"
+        yield replace(warnings[0], message=message, hint=f"mcpfactory doctor {warnings[0].about}")
 
 
 def _check_isolation(workspace: Workspace) -> Diagnosis:

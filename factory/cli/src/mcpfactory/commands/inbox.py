@@ -11,11 +11,10 @@ from mcpfactory.options import AsJson, Names, Refresh, Show, selected_workspace
 from mcpfactory.output import server_progress
 
 _SHOWN: Final = 20
-_FIRST: Final = (
-    "mcpfactory new --from-openapi FILE",
-    "mcpfactory new hello --template minimal",
-    "mcpfactory new --help",
-)
+_FIRST: Final = """\
+from your API document:  mcpfactory new --from-openapi FILE
+from a template:         mcpfactory new hello --template minimal
+to try it out:           mcpfactory demo-api, an example API with a document"""
 _STYLES: Final = {
     "problem": "bad",
     "failed": "bad",
@@ -73,11 +72,13 @@ def print_inbox_summary() -> bool:
         return False
     with server_progress() as count:
         items = _with_clients(read_inbox(workspace, count=count), workspace)
+    if not (items or workspace.servers()):
+        output.line(_FIRST)
+        return True
     _print(items, 5)
-    commands = next_commands(items) if items or workspace.servers() else _FIRST
     output.line()
     output.line("next:")
-    for command in commands:
+    for command in next_commands(items):
         output.line(f"  {command}")
     return True
 

@@ -152,7 +152,7 @@ def _server_row(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _print_settings(shown: dict[str, Any], name: str) -> None:
-    from mcpfactory_pipeline.workspace.api_addresses import api_addresses
+    from mcpfactory_pipeline.workspace.api_addresses import api_addresses, describe_need
 
     if address := shown.get("address"):
         output.line()
@@ -166,7 +166,7 @@ def _print_settings(shown: dict[str, Any], name: str) -> None:
         output.line()
         output.table(
             ("ENVIRONMENT", "", ""),
-            [(v["name"], "required" if v["required"] else "optional", v["description"]) for v in shown["environment"]],
+            [(v["name"], describe_need(shown, v), v["description"]) for v in shown["environment"]],
         )
 
 

@@ -61,9 +61,9 @@ def status(
 ) -> None:
     """Show stages, candidate and channels of every server.
 
-    Stale results are marked as stale. With --graph, draw the stages, their dependencies and the approvals by people.
+    With NAMES, show each stage. Stale results are marked as stale. With --graph, draw the stages, their dependencies and the approvals by people.
     """
-    from mcpfactory_pipeline.reporting.line_reporter import status_table
+    from mcpfactory_pipeline.reporting.line_reporter import status_summary, status_table
     from mcpfactory_pipeline.views.status import status as read_status
 
     if graph:
@@ -74,26 +74,37 @@ def status(
     if as_json:
         output.data(rows)
     else:
-        header, cells = status_table(rows)
+        header, cells = (status_table if names else status_summary)(rows)
         output.table(header, cells)
         for row in rows:
             if problem := row.get("problem"):
+                if not names:
+                    output.note(f"{row['server']}: error: {problem['message']}")
                 output.hint(f"{row['server']}: {problem['hint']}")
             elif half := row.get("half_written"):
                 output.note(f"{row['server']}: {half['message']}")
                 output.hint(half["hint"])
-            elif stated := row["stages"].get("build", {}).get("summary", {}).get("stated"):
-                output.note(
-                    f"{row['server']}: {row['version']} is a development build, because {stated} was released "
-                    "with different bytes"
-                )
-                output.hint(f"mcpfactory release apply {row['server']}")
+        _note_development_builds(
+            {
+                row["server"]: stated
+                for row in rows
+                if (stated := row["stages"].get("build", {}).get("summary", {}).get("stated"))
+            }
+        )
+
+
+def _note_development_builds(stated: dict[str, str]) -> None:
+    """Print which servers need a new version. `stated` has the version in the sources by server."""
+    if stated:
+        named = ", ".join(f"{server} {version}" for server, version in stated.items())
+        output.note(f"development builds, because these versions were released with different bytes: {named}")
+        output.hint(f"mcpfactory release apply {' '.join(stated)}")
 
 
 def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
     from mcpfactory_pipeline.plan.policy import read_channels
     from mcpfactory_pipeline.stages import workspace_stages
-    from mcpfactory_pipeline.views.graph import FORMATS, stage_graph
+    from mcpfactory_pipeline.views.graph import FORMATS, stage_graph, to_text
     from mcpfactory_pipeline.views.graph_svg import render_graph_svg
     from mcpfactory_pipeline.views.status import status as read_status
 
@@ -105,7 +116,8 @@ def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
         output.print_document(render_graph_svg(workspace, "".join(names)))
         return
     row = read_status(workspace, names)[0] if names else None
-    output.print_document(FORMATS[form](stage_graph(workspace_stages(workspace), row, read_channels(workspace))))
+    nodes = stage_graph(workspace_stages(workspace), row, read_channels(workspace))
+    output.print_document(to_text(nodes, output.width()) if form == "text" else FORMATS[form](nodes))
 
 
 def history(

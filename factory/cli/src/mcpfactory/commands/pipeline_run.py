@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from mcpfactory_runtime.errors import Exit
 
 # maximum servers of a run whose pending items are printed; otherwise, a command that lists them is printed
 _NAMED_SERVERS: Final = 3
+_SHOWN_FINDINGS: Final = 3
 
 
 def plan(names: Names = None, as_json: AsJson = False) -> None:
@@ -62,11 +64,39 @@ def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
     warn_missing_isolation(context.workspace, outcome)
     notify_inbox_items(context.workspace, list(outcome.servers))
     if not as_json:
-        _note_waiting(context.workspace, list(outcome.servers))
+        for name in list(outcome.servers)[:_NAMED_SERVERS]:
+            if any(event.get("stage") == "validate" for event in outcome.recorded.get(name, ())):
+                _note_worst_findings(context.workspace, name)
+        if not wanted.until:  # after a partial run, pending decisions are about the candidate of an earlier run
+            _note_waiting(context.workspace, list(outcome.servers))
     raise typer.Exit(run_exit_code(outcome))
 
 
 run = make_typer_command(Run, perform=_run)
+
+
+def _note_worst_findings(workspace: Workspace, name: str) -> None:
+    """Print the rules whose findings cost most, and the command that shows all findings."""
+    from mcpfactory_pipeline.base.errors import PipelineError
+    from mcpfactory_pipeline.base.text import pluralize, printable_line
+    from mcpfactory_pipeline.checks.report import describe_first_locations
+    from mcpfactory_pipeline.views.status import read_candidate_report
+
+    try:
+        findings = json.loads(read_candidate_report(workspace, name)[2])["findings"]
+    except (PipelineError, KeyError, ValueError):  # the stage made no report
+        return
+    by_rule: dict[str, list[dict[str, Any]]] = {}
+    for finding in findings:
+        by_rule.setdefault(finding["rule"], []).append(finding)
+    worst = sorted(by_rule.values(), key=lambda each: (not each[0]["gate"], -each[0]["severity"], -len(each)))
+    for each in worst[:_SHOWN_FINDINGS]:
+        where = describe_first_locations([finding["where"] for finding in each])
+        output.note(
+            printable_line(f"{name}: {each[0]['rule']}: {each[0]['message']}" + (f": {where}" if where else ""))
+        )
+    if findings:
+        output.note(f"{pluralize(len(findings), 'finding')}: mcpfactory pipeline history {name} validate")
 
 
 def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from base64 import b64encode
+from collections.abc import Iterable, Mapping
 from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
@@ -15,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
 import typer
 
 from mcpfactory import completion, output
-from mcpfactory.options import AsJson, Channel, Demo, Host, Http, Mode, Name, Port, Root, selected_workspace
+from mcpfactory.options import AsJson, Channel, Demo, Host, Http, Mode, Name, Port, Profile, Root, selected_workspace
 from mcpfactory_runtime.errors import Exit
 from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, types_of
 from mcpfactory_runtime.server.generated.catalog import MODES
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 _MAX_SUGGESTIONS: Final = 5  # maximum number of similar tools that an error message suggests
 _MIN_LENGTH: Final = 3  # minimum characters of a word to search for; shorter words match too many tools
 _WARNING: Final = "warning: "  # prefix of lines on a server's stderr that must be shown to the user
+_FULL: Final = "full"  # profile with all tools
 _INVALID: Final = "Invalid arguments"  # start of the runtime's message about invalid arguments
 
 
@@ -39,12 +43,7 @@ def run(
         typer.Option("--open", help="With --http: allow all callers on a non-loopback address, without authorization"),
     ] = False,
     mode: Mode = "",
-    profile: Annotated[
-        str,
-        typer.Option(
-            metavar="PROFILE", help="Offer only the tools of this profile: full, read-only or a custom profile"
-        ),
-    ] = "",
+    profile: Profile = "",
     dialect: Annotated[
         str,
         typer.Option(
@@ -138,7 +137,7 @@ def call(
             "--arg",
             "-a",
             metavar="NAME=VALUE",
-            help="Pass this tool argument (repeatable); VALUE is JSON, text or @FILE",
+            help="Pass this tool argument (repeatable; a repeated NAME makes a list); VALUE is JSON, text or @FILE",
         ),
     ] = None,
     args: Annotated[
@@ -146,6 +145,7 @@ def call(
     ] = "",
     as_json: AsJson = False,
     mode: Mode = "full",
+    profile: Profile = "",
     demo: Demo = False,
     timeout: Annotated[
         float,
@@ -162,7 +162,8 @@ def call(
     server = space.server(name)
     refuse_shared_in_workspace(space, server, os.environ)
     _warn_of_drift(space, server)
-    offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
+    profile = profile or os.environ.get("MCPFACTORY_PROFILE") or server.config.server.profile or _FULL
+    offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": profile, "MCPFACTORY_DIALECT": "standard"}
     offer |= {"MCPFACTORY_DEMO": "1"} if demo else {}
     result = asyncio.run(_call(server, offer, tool, typed, timeout))
     if as_json:
@@ -219,21 +220,38 @@ def _given(text: str) -> str | _File:
         output.fail(f"{path} cannot be read: {reason}", f"check the path; for the text {text!r}, write '@{text}'")
 
 
+def _merge_pairs(declared: Mapping[str, Any], pairs: Iterable[tuple[str, str | _File]]) -> dict[str, Any]:
+    """Return the values of the arguments. The values of a repeated array argument are one array."""
+    values: dict[str, Any] = {}
+    for name, given in pairs:
+        value = _argument_value(declared.get(name), given)
+        if name in values and "array" not in types_of(declared.get(name)):
+            output.usage_error(f"--arg {name} was given twice, and is not a list", "give it once")
+        values[name] = values[name] + value if name in values else value
+    return values
+
+
 def _argument_value(schema: Any, given: str | _File) -> Any:
     """Return the value of an argument. A file argument gets the content and name of the file."""
-    from mcpfactory_runtime.schemas.value_validation import parse_argument_text
-
-    if isinstance(given, str):
-        return parse_argument_text(schema, given)
     items = items_schema_of(schema) if "array" in types_of(schema) else None
     known = properties_of(items or schema)
-    if "base64" not in known:
-        return parse_argument_text(schema, given.text())
+    if isinstance(given, str) or "base64" not in known:
+        return _parsed_value(schema, given if isinstance(given, str) else given.text())
     file = {"base64": b64encode(given.content).decode(), "filename": given.path.name}
     kind = guess_type(given.path.name)[0] or ""
     if kind in known.get("content_type", {}).get("enum", ()):
         file["content_type"] = kind
     return file if items is None else [file]
+
+
+def _parsed_value(schema: Any, text: str) -> Any:
+    """Return the value of a text. The text of a single item stands for an array with this item."""
+    from mcpfactory_runtime.schemas.value_validation import has_json_type, parse_argument_text
+
+    value, kinds = parse_argument_text(schema, text), types_of(schema)
+    if "array" in kinds and not has_json_type(value, kinds):
+        return [parse_argument_text(items_schema_of(schema), text)]
+    return value
 
 
 def _warn_of_drift(space: Any, server: Any) -> None:
@@ -260,9 +278,13 @@ async def _call(
     async with connect_server(server, offer, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
+            report, profile = inspection_report(server.folder), offer["MCPFACTORY_PROFILE"]
+            if profile != _FULL and tool in {known["name"] for known in (report or {}).get("tools", ())}:
+                again = f"mcpfactory call {server.name} {tool} --profile {_FULL}"
+                output.fail(f"{server.name}: the profile {profile!r} does not offer {tool}", again, Exit.NOT_FOUND)
             contained = (known for known in sorted(tools) if len(tool) >= _MIN_LENGTH and tool.lower() in known.lower())
             near = [name for name in dict.fromkeys([closest_match(tool, tools), *contained]) if name][:_MAX_SUGGESTIONS]
-            start = "" if inspection_report(server.folder) else " --start"
+            start = "" if report else " --start"
             guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
             output.fail(
                 f"{server.name} has no tool {tool!r}",
@@ -271,7 +293,7 @@ async def _call(
             )
         schema = tools[tool]["inputSchema"]
         declared = properties_of(schema)
-        arguments = typed.whole | {name: _argument_value(declared.get(name), given) for name, given in typed.pairs}
+        arguments = typed.whole | _merge_pairs(declared, typed.pairs)
         try:
             result: dict[str, Any] = await client.call_tool(tool, arguments)
         except McpError as error:
@@ -282,9 +304,21 @@ async def _call(
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
         # show where the tool failed, because the response hides the location
         output.error(str(failure), failure.hint)
-    elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_INVALID):
-        output.hint(f"{tool} takes {_describe_arguments(schema)}")
+    elif result.get("isError") and (text := str(next(iter(result.get("content") or [{}])).get("text", ""))).startswith(
+        _INVALID
+    ):
+        output.hint(f"{tool} takes {_describe_arguments(schema)}{_describe_invalid(schema, text)}")
     return result
+
+
+def _describe_invalid(schema: dict[str, Any], message: str) -> str:
+    """Return an example for each argument of the wrong type as shell words."""
+    from mcpfactory_pipeline.checks.samples import sample_value
+
+    wrong = set(re.findall(r"(?:: |; )(\w+)\S* must be (?:an? |true)", message))
+    samples = {name: sample_value(part, schema) for name, part in properties_of(schema).items() if name in wrong}
+    pairs = [shlex.quote(f"{name}={json.dumps(value, ensure_ascii=False)}") for name, value in samples.items()]
+    return "".join(f"\n  for example: -a {pair}" for pair in pairs)
 
 
 def _describe_arguments(schema: dict[str, Any]) -> str:

@@ -46,6 +46,11 @@ class Suggestion:
     message: str
     type: str
 
+    @property
+    def is_setting(self) -> bool:
+        """Return True if a line of `mcpfactory.toml` makes the decision."""
+        return not self.type.startswith(("export ", "mcpfactory "))
+
 
 @dataclass(frozen=True, slots=True)
 class Overview:
@@ -271,6 +276,8 @@ def overview_lines(view: Overview) -> list[str]:
         shown.append("suggestions")
     for number, one in enumerate(view.decisions, 1):
         shown += [_cut(f"  {number}. {one.message}"), _cut(f"     {one.type}")]
+    if any(one.is_setting for one in view.decisions):
+        shown.append(_cut(f"in servers/{view.server}/mcpfactory.toml, then: mcpfactory update {view.server}"))
     return shown
 
 
