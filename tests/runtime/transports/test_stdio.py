@@ -77,6 +77,31 @@ def test_a_message_that_is_too_long_is_refused_without_being_kept() -> None:
         assert small.end() == 0
 
 
+def test_only_a_result_that_follows_progress_waits() -> None:
+    """Clients on the TypeScript SDK lose progress that they read together with the result of the same request."""
+    program = """
+from mcpfactory_runtime import Context, Server
+from mcpfactory_runtime.server.session import Session
+from mcpfactory_runtime.transports import stdio
+assert stdio._StdioSession.progress_gap > Session.progress_gap == 0
+stdio._StdioSession.progress_gap = 3600
+server = Server("steps")
+@server.tool
+async def step(ctx: Context) -> str:
+    ctx.report_progress(1)
+    return "done"
+server.run_stdio()
+"""
+    steps = Process([sys.executable, "-c", program])
+    with steps.process:
+        steps.ask(hello())
+        steps.say(request("tools/call", {"name": "step", "_meta": {"progressToken": "t"}}, 1))
+        assert steps.hear()["params"] == {"progressToken": "t", "progress": 1}
+        assert steps.ask(request("tools/call", {"name": "step"}, 2))["id"] == 2
+        assert steps.end() == 0
+        assert steps.stdout.read() == b""
+
+
 @requirement("stdio.only-messages", "tools.sanitize")
 def test_what_handlers_print_and_what_crashes_goes_to_stderr(process: Process) -> None:
     process.ask(hello())

@@ -31,6 +31,10 @@ DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"}
 DROP_AT: Final = 1 << 20
 """Number of unread bytes above which notifications in `DROPPABLE` are dropped."""
 
+# Seconds between the last progress and the result of a call. The TypeScript SDK drops progress that it reads together
+# with the result of the same call.
+PROGRESS_GAP: Final = 0.05
+
 
 class Session:
     """Session of one client. Use a session only in the event loop."""
@@ -38,6 +42,8 @@ class Session:
     principal = ""
     private = False
     session_id: str | None = None
+    progress_gap = 0.0
+    """Minimum seconds between the last progress notification and the result of a call."""
 
     def __init__(self, server: ServerInterface, send: Callable[[bytes], None]) -> None:
         self._server = server
@@ -136,6 +142,8 @@ class Session:
     async def _finish(self, call: Call, outcome: Awaitable[Json]) -> None:
         try:
             answer: Json | McpError = await answer_or_error(call, outcome)
+            if call.progressed is not None and self.progress_gap:
+                await asyncio.sleep(call.progressed + self.progress_gap - self._loop.time())
         except asyncio.CancelledError:
             if self.connection.in_flight.get(call.id) is not call:  # the client canceled the call, so send no response
                 raise

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.server.session import DROP_AT, DROPPABLE, Session
+from mcpfactory_runtime.server.session import DROP_AT, DROPPABLE, PROGRESS_GAP, Session
 from mcpfactory_runtime.server.threads import has_running_calls
 from mcpfactory_runtime.transports.direct_calls import READ_SIZE, DirectCalls
 
@@ -120,6 +120,7 @@ class _StdioSession(Session):
     """The session of the process. Optional notifications are dropped while the client does not read."""
 
     private = True
+    progress_gap = PROGRESS_GAP
 
     def __init__(self, server: ServerInterface, writer: _StdoutWriter) -> None:
         super().__init__(server, writer.send)
