@@ -30,6 +30,7 @@ from mcpfactory_runtime.server.registry import (
     make_prompt,
     make_resource,
 )
+from mcpfactory_runtime.server.uri_template import normalize_uri
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -236,8 +237,10 @@ class Server(ObservabilityMixin, CompositionMixin):
             KeyError: no resource or template has this URI.
         """
         registry = self.registry
-        collection: Any = registry.templates if uri in registry.templates else registry.resources
-        registry.remove(collection, uri)
+        if uri in registry.templates:
+            registry.remove(registry.templates, uri)
+        else:
+            registry.remove(registry.resources, normalize_uri(uri))
         self.notify_changed("resources")
 
     @overload
@@ -463,7 +466,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     def notify_resource_updated(self, uri: str) -> None:
         """Notify subscribers at this server and its parents that a resource changed. This method is thread-safe."""
-        self._publish(UPDATED, {"uri": uri})
+        self._publish(UPDATED, {"uri": normalize_uri(uri)})
         for whole in tuple(self.wholes):
             whole.notify_resource_updated(uri)
 
