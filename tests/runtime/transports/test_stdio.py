@@ -72,8 +72,10 @@ def test_a_message_that_is_too_long_is_refused_without_being_kept() -> None:
     small = Process([sys.executable, "-c", program])
     with small.process:
         small.say(b"x" * 5000)
-        assert small.hear()["error"]["code"] == INVALID_REQUEST
         small.say(b"x" * 100_000 + b"\n")
+        assert small.hear()["error"]["code"] == INVALID_REQUEST
+        refused = small.ask(request("tools/call", {"name": "x" * 5000}, "big"))
+        assert (refused["id"], refused["error"]["code"]) == ("big", INVALID_REQUEST)
         assert small.ask(request("ping")) == {"jsonrpc": "2.0", "id": 1, "result": {}}
         assert small.end() == 0
 

@@ -252,9 +252,9 @@ class Connection:
         except McpError as error:
             return self._refuse(message, error)
 
-    def decode_error_reply(self, error: McpError) -> ErrorReply:
+    def decode_error_reply(self, error: McpError, request_id: Any = jsonrpc.MISSING) -> ErrorReply:
         """Return the reply to bytes that are not a message or exceed the size limit."""
-        return self._refuse(None, error)
+        return self._refuse({"id": request_id}, error)
 
     def _receive_request(self, request_id: RequestId, method: str, params: Json) -> Call:
         meta = params.get("_meta")

@@ -66,10 +66,11 @@ class Session:
 
     def receive(self, data: bytes | OversizeMessage) -> Event:
         """Decode a message to an event."""
+        if isinstance(data, OversizeMessage):
+            limit = self._server.max_message_size
+            error = McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")
+            return self.connection.decode_error_reply(error, data.request_id)
         try:
-            if isinstance(data, OversizeMessage):
-                limit = self._server.max_message_size
-                raise McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")
             message = jsonrpc.decode(data)
         except McpError as error:
             return self.connection.decode_error_reply(error)
