@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
+from functools import partial
 from typing import Annotated, Any, Literal, Optional
 
 import jsonschema
@@ -12,7 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from mcpfactory_runtime import Context
+from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.schemas.builtin_types import builtin_schema
 from mcpfactory_runtime.server.signature import ArgumentsError, read_docstring, read_signature
 from tests.subtest_table import parametrize_subtests
@@ -189,3 +190,24 @@ def test_docstrings_give_a_description_and_sentences(
     docstring: str | None, description: str, arguments: dict[str, str]
 ) -> None:
     assert read_docstring(docstring) == (description, arguments)
+
+
+class Thing:
+    def sized(self, size: int) -> int:
+        return size
+
+
+def test_a_method_without_its_object_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Thing\.sized(.|\n)*hint:.*server\.tool\(thing\.sized\)"):
+        Server("methods").tool(Thing.sized)
+    Server("methods").tool(Thing().sized)
+
+
+def test_a_partial_function_keeps_its_types_and_texts() -> None:
+    server = Server("partial")
+    server.tool(partial(search, "tea", limit=5))
+    tool = server.registry.tools["search"]
+    assert tool.wire["inputSchema"]["properties"]["limit"]["default"] == 5
+    assert tool.wire["inputSchema"]["properties"]["limit"]["type"] == "integer"
+    assert "query" not in tool.wire["inputSchema"]["properties"]
+    assert tool.wire["description"] == read_signature(search).description

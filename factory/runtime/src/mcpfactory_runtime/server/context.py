@@ -315,7 +315,7 @@ class Context(InjectedParameter):
     async def elicit(
         self,
         message: str,
-        schema: Mapping[str, Any] | type | None = None,
+        schema: Any = None,
         *,
         url: str | None = None,
         key: str | None = None,

@@ -18,6 +18,7 @@ from mcpfactory_runtime.server.signature import (
     is_async,
     read_signature,
     result_annotation,
+    unwrap_partial,
 )
 from mcpfactory_runtime.server.tool_output import Converter, make_output_converter, unstructured_result
 from mcpfactory_runtime.server.uri_template import STRAY_PERCENT, UriTemplate, normalize_uri
@@ -520,6 +521,7 @@ def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
 
 
 def _handler_name(handler: Handler) -> str:
+    handler = unwrap_partial(handler)
     name = getattr(handler, "__name__", None) or type(handler).__name__
     if name == "<lambda>":
         raise TypeError("a lambda has no name\nhint: set a name with name=")

@@ -101,11 +101,16 @@ class Signature:
 def read_signature(handler: Handler) -> Signature:
     """Read a handler's signature."""
     hints = resolved_hints(handler)
-    description, sentences = read_docstring(inspect.getdoc(handler))
+    description, sentences = read_docstring(inspect.getdoc(unwrap_partial(handler)))
     parameters: dict[str, tuple[Any, Any, bool]] = {}
     context = None
     for parameter in inspect.signature(handler).parameters.values():
         annotation = hints.get(parameter.name, Any)
+        if parameter.name == "self" and not parameters and "self" not in hints:
+            raise TypeError(
+                f"{_name(handler)}: the method has no object\nhint: register the method of an object: "
+                f"server.tool(thing.{getattr(handler, '__name__', 'method')})"
+            )
         if takes_context(annotation):
             if context is not None:
                 raise TypeError(
@@ -154,6 +159,7 @@ def takes_context(annotation: Any) -> bool:
 
 def resolved_hints(handler: Handler) -> dict[str, Any]:
     """Return the handler's annotations with names resolved."""
+    handler = unwrap_partial(handler)
     target = handler if inspect.isroutine(handler) else type(handler).__call__
     try:
         return get_type_hints(target, include_extras=True)
@@ -162,6 +168,13 @@ def resolved_hints(handler: Handler) -> dict[str, Any]:
             f"{_name(handler)}: {error}\nhint: import the types of a handler's parameters at "
             "module level, outside `if TYPE_CHECKING:`"
         ) from None
+
+
+def unwrap_partial(handler: Handler) -> Handler:
+    """Return the function of a `functools.partial`, or any other handler unchanged."""
+    while isinstance(handler, partial):
+        handler = handler.func
+    return handler
 
 
 def is_async(handler: Handler) -> bool:
