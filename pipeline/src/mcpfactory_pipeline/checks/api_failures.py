@@ -39,7 +39,7 @@ _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></h
 
 
 class FailingApi:
-    """HTTP server that fails as `failure` specifies; without a failure, it returns `response`.
+    """Simulated API that fails as `failure` specifies; without a failure, the API returns `response`.
 
     Attributes:
         requests: the methods of the requests since the last `begin`.
@@ -285,7 +285,7 @@ async def observe_failures(
     *,
     seconds: float,
 ) -> None:
-    """Make the API fail in every way, and add the outcomes to the evidence; or add why no outcome is available.
+    """Make the API fail in every way, and add the outcomes, or the reason for their absence, to the evidence.
 
     Args:
         evidence: the observations so far.
@@ -315,7 +315,6 @@ async def observe_failures(
 
 
 def _failures_by_process() -> list[tuple[ApiFailure, ...]]:
-    """Group the failures by the server process that they are tested in."""
     quick = tuple(one for one in FAILURES if not one.waits)
     return [quick, *((one,) for one in FAILURES if one.waits)]
 
@@ -327,7 +326,6 @@ def choose_calls_to_fail(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with one of these methods; prefer calls whose API response has content."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 
@@ -338,7 +336,7 @@ def _body(planned: PlannedCall) -> Any:
 
 
 class _ToolUnderFailures:
-    """Calls of one tool in one server process: one call for each failure of the API."""
+    """Call one tool in one server process, once for each failure of the API."""
 
     def __init__(
         self,
@@ -398,7 +396,7 @@ class _ToolUnderFailures:
         )
 
     async def _call_until_success(self) -> WireExchange:
-        """Return the first successful call during a healthy API, or else the last call."""
+        """Repeat the call while the API is healthy; return the first successful call, or the last call."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
             if not exchange.failed:
@@ -421,7 +419,6 @@ class _ToolUnderFailures:
         return replace(exchange, received=json.loads(text))
 
     async def _start(self) -> str:
-        """Start the process and initialize the session; return "", or the reason for a failure."""
         started = await StdioConversation.start(
             self._target.command or (), self._target.cwd, self._environ, f"failures, {self._planned.tool}"
         )

@@ -1,7 +1,6 @@
 """Repeat calls of read-only tools: with explicit defaults, after other calls, in parallel, after a cancellation.
 
-Only calls that succeeded in less than a second are compared. The results go into `Evidence.comparisons` and
-`Evidence.busy`.
+Only calls that succeeded in less than a second are compared.
 """
 
 from __future__ import annotations

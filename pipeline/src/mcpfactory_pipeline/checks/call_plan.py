@@ -103,7 +103,7 @@ def _by_search(
     searched: str,
     of_tools: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> list[PlannedCall] | str:
-    """Plan the calls in search mode: tool `searched` makes the calls for the tools with cases."""
+    """Plan the calls in search mode: the tool `searched` calls the tools with cases."""
     if name != searched:
         return _without_cases(name, tool, tools, 0)
     plan: list[PlannedCall] = []
@@ -183,7 +183,6 @@ def plan_extra_valid_calls(
 def _first_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall]
 ) -> Iterator[tuple[PlannedCall, Any, Mapping[str, Any]]]:
-    """Yield (call, inputSchema, arguments) for the first call of each read-only tool, without the search mode tools."""
     firsts = {planned.tool: planned for planned in reversed(plan)}
     for name, tool in reading.items():
         if name in firsts and not is_search_call_tool(tool):
@@ -193,7 +192,7 @@ def _first_calls(
 def plan_second_guesses(
     failed: Sequence[PlannedCall], tools: Mapping[str, Json], calls: Sequence[RecordedCall]
 ) -> list[PlannedCall]:
-    """Return new calls with different arguments for the failed calls with guessed arguments."""
+    """Return calls with different guesses for the calls whose guessed arguments failed."""
     results = [call.exchange for call in calls if not call.failed]
     found = [
         (planned, second_guess(tools[planned.tool].get("inputSchema"), planned.arguments, results))
@@ -236,7 +235,6 @@ def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
 
 
 def _request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
-    """Return the differences between the requests that reached the API and the request in the case."""
     if planned.request is None:
         return []
     wanted = f"{str(planned.request.get('method', '')).upper()} {planned.request['path']}"

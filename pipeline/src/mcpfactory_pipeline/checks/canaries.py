@@ -58,8 +58,7 @@ class CanaryProbe:
     """Tool call or resource read with a canary as one of its values. `target` is the tool's name or the URI template.
 
     If `confirms` is set, the probe names a file in a second folder. A confirming probe is sent only after the server
-    used a canary of the same kind. `stated` is True if the server states that the value names a file. The purpose of
-    the tool may then be to read files.
+    used a canary of the same kind. `stated` is True if the server states that the value names a file.
     """
 
     kind: CanaryKind
@@ -89,12 +88,7 @@ class CanaryResult:
 
 
 class Canaries:
-    """The canary file and the listener, as an asynchronous context manager.
-
-    Attributes:
-        file: the file.
-        url: the address of the listener.
-    """
+    """The canary file and the listener, as an asynchronous context manager."""
 
     def __init__(self) -> None:
         self._visited = False
@@ -117,7 +111,7 @@ class Canaries:
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Return the values that differ in each run; reports must mask them."""
+        """Return the values that reports must mask, because the values differ in each run."""
         return {"folder of the bait": Path(self._folder).name, "address of the bait": self.url}
 
     def taken(self, kind: CanaryKind, received: str) -> bool:
@@ -149,7 +143,7 @@ def canary_tool_probes(
 
     Args:
         tools: (name, tool) pairs of the tools that may be called.
-        made: tool → arguments of a call that the tool answered; has all `tools`.
+        made: tool → arguments of a call that the tool answered, for all `tools`.
         canaries: the file and the listener.
     """
     file, elsewhere = canaries.file, _ELSEWHERE
@@ -186,7 +180,6 @@ def _encoded(path: str) -> str:
 
 @cache
 def _words_elsewhere() -> str:
-    """Return the first words of the known file `_ELSEWHERE`, without punctuation that output formats may change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
     except OSError:  # a canary cannot be confirmed without this file
@@ -229,7 +222,7 @@ def takes_text(_name: str, tool: Json) -> list[str]:
 
 
 def _takes_path(name: str, tool: Json) -> list[str]:
-    """Return the names of the free-text arguments, first those that suggest a path."""
+    """Return the names of the free-text arguments; names that suggest a path come first."""
     return sorted(takes_text(name, tool), key=lambda key: not _PATHS.search(_joined(key)))
 
 
@@ -266,5 +259,4 @@ def _states_path(tool: Json, argument: str) -> bool:
 
 
 def _joined(text: str) -> str:
-    """Return the words of a text in lower case, joined by underscores."""
     return re.sub(r"\W+", "_", _words(text))

@@ -57,6 +57,5 @@ async def send_canaries(
 
 
 def _was_taken(probe: CanaryProbe, evidence: Evidence) -> bool:
-    """Return True if a canary of this kind already had an effect in the same argument."""
     about = (probe.kind, probe.place)
     return any(one.taken and (one.probe.kind, one.probe.place) == about for one in evidence.canaries)

@@ -1,7 +1,7 @@
 """Answer a server's elicitations, and repeat the calls of tools that ask for consent.
 
 Each tool is called three times, and the stub API records the requests. In the first call, the client cannot ask a
-person; in the second, a person agrees; in the third, a person declines.
+person. In the second call, a person agrees. In the third call, a person declines.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ async def _call(
 
 
 def tool_call_request(name: str, arguments: Mapping[str, Any]) -> Json:
-    """Return the request of a tool call in the form that reports show."""
+    """Return the request of a tool call in the format of reports."""
     return {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
 
 

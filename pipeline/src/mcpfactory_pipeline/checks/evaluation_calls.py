@@ -40,12 +40,7 @@ class ExpectedCallOutcome:
 
 
 def call_mismatches(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) -> list[str]:
-    """Return why the call is impossible: the tool is unknown, or the arguments violate its schema.
-
-    Args:
-        known: name → tool, for the server in mode full.
-        call: a call of a case.
-    """
+    """Return why the call is impossible: the tool is unknown, or the arguments violate its schema."""
     if call.tool not in known:
         return [f"the server has no tool {call.tool}"]
     if missing := set(call.free) - set(call.arguments):
@@ -179,7 +174,7 @@ class _EvaluationRun:
         self._lenient: bool | None = None
 
     async def run(self) -> None:
-        """Run the cases. Run the cases; cases with a new call come first."""
+        """Run the cases; cases with a new call come first."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(case: EvaluationCase) -> None:
@@ -198,7 +193,6 @@ class _EvaluationRun:
                 group.create_task(one(case))
 
     def _may_be_called(self, case: EvaluationCase) -> bool:
-        """Return True if the API is simulated, or all tools of the case are read-only."""
         reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
         return self._evaluations.model is not None or all(reads)
 
@@ -265,7 +259,7 @@ class _EvaluationRun:
             yield client
 
     async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
-        """Make the calls up to the declined call: its answer must not look as if the person had agreed."""
+        """Make the calls up to the declined call, and check that the answer does not claim the person's consent."""
         person = SimulatedPerson()
         async with self._api() as api, self._client(api, person) as client:
             *before, last = case.filled(api.values).right[number][: place + 1]
@@ -343,7 +337,6 @@ def _ports(api: SimulatedApi) -> list[str]:
 
 
 def _moved(api: SimulatedApi, port: int) -> SimulatedApi:
-    """Return a copy of the simulated API with another port in its loopback addresses."""
     ports = _ports(api)
 
     def moved(texts: Mapping[str, str]) -> dict[str, str]:

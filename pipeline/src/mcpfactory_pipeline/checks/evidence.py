@@ -1,7 +1,7 @@
 """Observations of one server; rules check them.
 
-Data only; `validation.observe_server` and its helpers fill the evidence. Rules never talk to a server. `missing` has
-the reason for each missing observation, so that rules can distinguish "not applicable" from "not checked".
+Data only; `validation.observe_server` and its helpers fill the evidence. `missing` has the reason for each missing
+observation, so that rules can distinguish "not applicable" from "not checked".
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Session:
 class NotificationStream:
     """A notification stream: the messages on it in order, and the answer that ended it.
 
-    On stdio, all streams share one channel. There, a message without the id of an open stream belongs to the oldest
+    On stdio, all streams share one channel. On that channel, a message without the id of an open stream belongs to the oldest
     unacknowledged stream, or to the first stream.
     """
 
@@ -313,7 +313,6 @@ def sent_arguments(call: RecordedCall) -> Json:
 
 
 def _named_call(sent: Any) -> Json:
-    """Return the tool name and the arguments in a call message; {} for any other message."""
     if isinstance(sent, str):
         try:
             sent = json.loads(sent)
@@ -480,7 +479,7 @@ class Evidence:
 
     @property
     def untried(self) -> dict[str, str]:
-        """Return tool → why nothing proves that it works: it was not called, or its evaluation case proves nothing."""
+        """Return tool → why the tool is unproven: it was not called, or its evaluation case proves nothing."""
         shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}
         reasons = {one.call.tool: one.shows_nothing or "its evaluation case did not pass" for one in self.evaluated}
         return {tool: reasons.get(tool, why) for tool, why in self.uncalled.items() if tool not in shown}

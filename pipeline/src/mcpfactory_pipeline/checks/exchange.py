@@ -42,10 +42,10 @@ class ValidationTarget:
     minimal environment that each validated server gets. The server does not get the caller's environment, because the
     server is not trusted yet.
 
-    `cases` is the path of a generated `cases.json`. With `cases`, every tool is called against a stub API. The stub API
-    also simulates failures. `api_timeout` is the server's API timeout in seconds while the stub API fails. `package` is
-    the folder of the sources, if they may be read. `wheel` was built from the sources; a second build must give an
-    equal wheel. `isolation` has the stage settings that isolate the second build.
+    `cases` is the path of a generated `cases.json`. With `cases`, every tool is called against a stub API.
+    `api_timeout` is the server's API timeout in seconds while the stub API fails. `package` is the folder of the
+    sources, if they may be read. `wheel` was built from the sources; a second build must give an equal wheel.
+    `isolation` has the stage settings that isolate the second build.
 
     `limits` has the resource limits from policy, with the names in `gates.COST_GATES`; an empty mapping means no
     limits. `examples` is the path of a file with calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). If

@@ -71,7 +71,6 @@ def inspect_package(
 
 
 def _unwritten(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield functions with a decorator `….tool` whose body is `...`, `pass` or `raise NotImplementedError`."""
     for file in sorted((folder / "src").rglob("*.py")):
         if "_generated" in file.parts or not file.resolve().is_relative_to(folder.resolve()):
             continue
@@ -134,7 +133,6 @@ def _entry_point_problem(source: Path, target: str) -> str:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return each name that a module binds at its top level, also inside branches."""
     found: set[str] = set()
     for node in ast.walk(tree):
         match node:

@@ -102,7 +102,6 @@ _OVER: Final = "the time limit of the validation was reached"
 
 
 def _last_problem(conversation: Conversation) -> str:
-    """Return why the last tool call of a session got no answer; "" if an answer arrived."""
     made = (one.problem for one in reversed(conversation.session.exchanges) if one.method == "tools/call")
     return next(made, "")
 
@@ -232,7 +231,6 @@ class ServerProber:
                     await self._send_all(conversation, "batches")
 
     async def _unknown_revision(self) -> None:
-        """Send an unknown revision, then invalid messages, each followed by a ping."""
         async with self._session("unknown revision") as conversation:
             if conversation is None:
                 return
@@ -289,7 +287,6 @@ class ServerProber:
             await self._listen(conversation, result)
 
     async def _read_again(self, conversation: Conversation) -> None:
-        """Repeat the successful reads and calls of a session, and the requests that asked the client for input."""
         evidence = self.evidence
         made = [call.exchange for call in evidence.calls if not call.failed] if self._stub is None else []
         reads = [evidence.probes.get(name) for name in ("read-resource", "get-prompt")] + evidence.later_reads[-1:]
@@ -358,7 +355,6 @@ class ServerProber:
                 await self._call_further(conversation, extreme, _EXTREME)
 
     async def _two_clients(self) -> None:
-        """Open two more sessions at the same time; a server may refuse the second session."""
         self._requests.lifecycle = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
         one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
         for client in (one, other) if self._requests.lifecycle == "legacy" else ():
@@ -429,7 +425,6 @@ class ServerProber:
             self.evidence.tools_after_calls = await read_all_pages("tools/list", ask)
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
-        """Send the probes of a session that apply to the server."""
         evidence = self.evidence
         for probe in PROBES.values():
             if probe.session != session or probe.lifecycle not in ("", *evidence.lifecycles):
@@ -451,7 +446,6 @@ class ServerProber:
             self.evidence.probes[name] = await self._requests.ask(conversation, message)
 
     async def _send_all(self, conversation: Conversation, session: ProbeSession) -> None:
-        """Send the raw messages of a session; stop if the server ends, or does not answer the first batch."""
         for probe in PROBES.values():
             if probe.session != session:
                 continue
@@ -542,20 +536,17 @@ class ServerProber:
                 further.append(call)
 
     def _may_call_again(self, conversation: Conversation, tool: str) -> bool:
-        """Return True if the tool and the session's last call were answered, and time is left."""
         made = (*self.evidence.tool_calls, *self.evidence.changed)
         answered = any(call.tool == tool and not call.failed for call in made)
         return answered and not _last_problem(conversation) and self._requests.seconds_left() > 0
 
     def _may_repeat(self, request: Json | str) -> bool:
-        """Return True if a request may be sent again; users may permit an example call only once."""
         if not isinstance(request, dict) or request.get("method") != "tools/call":
             return True
         name = str(params_without_meta(request).get("name"))
         return may_call_tool(name, self.evidence.named_tools, allow_calls=self._target.allow_calls)
 
     async def _call_older(self, conversation: Conversation, revision: str) -> None:
-        """Repeat the calls whose results had content of kinds that the older revision lacks."""
         for planned, call in self._planned:
             permitted = self._stub is not None or self._may_repeat(call.exchange.sent)
             if permitted and foreign_content_kinds(call.exchange, revision) and self._requests.seconds_left() > 0:
@@ -575,7 +566,7 @@ class ServerProber:
     async def _session(
         self, purpose: str, lifecycle: Lifecycle = "legacy", *, terminate: bool = False, recorded: bool = True
     ) -> AsyncIterator[Conversation | None]:
-        """Open and yield a conversation in the given lifecycle; yield None if the server cannot be reached.
+        """Open and yield a conversation in the given lifecycle; yield None if no conversation is possible.
 
         `terminate`: a signal ends the session. `recorded`: the session is stored as evidence at its end.
         """

@@ -1,7 +1,4 @@
-"""Table of probes: each row is a message to a server, and the expected answer.
-
-`call_plan` plans tool calls; `transport.http_probes` has the probes of HTTP headers.
-"""
+"""Table of probes: each row is a message to a server, and the expected answer."""
 
 from __future__ import annotations
 
@@ -102,10 +99,10 @@ def describe_answer(exchange: WireExchange) -> str:
 
 
 def error(*codes: int, tolerates: Literal["error", "failure", "result", "no result", ""] = "") -> Expectation:
-    """Expect an error with one of these codes; severity 1 for another answer that `tolerates` allows.
+    """Expect an error with one of these codes; another answer that `tolerates` allows has severity 1.
 
-    `failure` tolerates a result with isError, and an error with any code, because only a specification example has the
-    code.
+    `failure` tolerates a result with isError, and an error with any code, because the code is only in an example of the
+    specification.
     """
 
     def expect(exchange: WireExchange, what: str) -> Iterator[Fault]:
@@ -178,7 +175,6 @@ def _first_resource(evidence: Evidence) -> Json | None:
 
 
 def _prompt_params(name: str, arguments: list[Json]) -> Json:
-    """Return the params for a prompt, with a word for each required argument."""
     return {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
 
 
@@ -338,7 +334,7 @@ def foreign_content_kinds(exchange: WireExchange, revision: str) -> list[str]:
 
 
 def subscription_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
-    """Return disjoint filters for two streams; for three streams if the server declares resources."""
+    """Return disjoint filters for streams: two, or three if the server declares resources."""
     capabilities = capabilities if isinstance(capabilities, dict) else {}
     watched = _subscribable(evidence, capabilities)
     return [

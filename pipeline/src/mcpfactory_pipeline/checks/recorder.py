@@ -122,12 +122,10 @@ class RequestRecorder:
         return status, kind, content
 
     def _root(self, target: str) -> tuple[SplitResult, str, str]:
-        """Return the upstream, the request target for it, and the path for cases."""
         path = target.partition("?")[0]
         return self._upstream, target, path.removeprefix(self._upstream.path.rstrip("/"))
 
     def _beside(self, target: str) -> tuple[SplitResult, str, str]:
-        """Return the values of `_root` for the additional server that the first path segment names."""
         path = target.partition("?")[0]
         name = path.removeprefix("/").partition("/")[0]
         if name not in self._servers:

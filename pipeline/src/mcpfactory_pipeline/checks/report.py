@@ -246,7 +246,6 @@ def format_measurements(measured: Mapping[str, int]) -> str:
 
 
 def _by_reason(reasons: Mapping[str, str], separator: str = ": ") -> list[str]:
-    """Return a line for each reason, with the names that have it."""
     names: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         names.setdefault(reason, []).append(name)

@@ -114,7 +114,6 @@ def _kept(report: ValidationReport) -> list[str]:
 
 
 def _waiver_cells(one: WaiverState) -> tuple[str, str, str, str]:
-    """Return state, person, last day and reason of a waiver."""
     waiver = one.waiver
     return one.state, waiver.person, str(waiver.until), waiver.reason + (f" ({waiver.covers})" if waiver.covers else "")
 
@@ -454,7 +453,6 @@ def _markdown_lines(report: ValidationReport) -> Iterator[str]:
 
 
 def _escape_markdown(text: object) -> str:
-    """Return the text without markup, mentions and table separators."""
     escaped = _SIGNS.sub(r"\\\1", " ".join(printable(str(text)).split()))
     return escaped.replace("\\@", "&#64;").replace("\\<", "&lt;").replace("\\#", "&#35;").replace("://", "&#58;//")
 

@@ -88,7 +88,7 @@ class Requester:
         return self.message(method, {"_meta": {"mcpfactory.example/padding": "x" * _LARGE}})
 
     async def ask(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
-        """Send a message, and return the last exchange; if the result asks questions, retry with the answers."""
+        """Send a message, retry with answers if the result asks questions, and return the last exchange."""
         rounds = [await self.exchange(conversation, message, patience)]
         while asks_for_input(rounds[-1]) and declared_client_capabilities(rounds[0]) and len(rounds) <= MAX_ROUNDS:
             params = input_retry_params(rounds[-1])

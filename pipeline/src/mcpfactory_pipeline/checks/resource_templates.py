@@ -51,17 +51,14 @@ def listed_uri_templates(evidence: Evidence) -> list[str]:
 
 
 def _variables(template: str) -> list[str]:
-    """Return the names of the variables in a URI template."""
     return [name.split(":")[0].rstrip("*") for found in VARIABLE.findall(template) for name in found.split(",")]
 
 
 def _completion_params(template: str, variable: str) -> Json:
-    """Return the params of a completion request for all values of a variable."""
     return {"ref": {"type": "ref/resource", "uri": template}, "argument": {"name": variable, "value": ""}}
 
 
 def _completed_value(exchange: WireExchange) -> str | None:
-    """Return the first value of a completion, or None."""
     found: Any = (exchange.result or {}).get("completion")
     values = found.get("values") if isinstance(found, dict) else None
     return next((one for one in values if isinstance(one, str)), None) if isinstance(values, list) else None
@@ -85,8 +82,6 @@ def expand_uri_template(template: str, completed: Mapping[str, str], evidence: E
 
 
 def _expand(template: str, values: Mapping[str, str]) -> str:
-    """Return the URI for a template and values (RFC 6570), without queries and fragments."""
-
     def value(found: re.Match[str]) -> str:
         operator = found[0][1] if found[0][1] in "+#./;?&" else ""
         safe = "/" if operator == "+" else ""

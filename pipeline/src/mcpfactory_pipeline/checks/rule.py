@@ -159,7 +159,7 @@ class RuleTable(list[Rule]):
         return decorate
 
     def row(self, id: str, severity: Severity, *, over: JudgingScope[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - the name in `Rule`
-        """Add a rule; its scope also judges the subjects."""
+        """Add a rule with a scope that also judges its subjects."""
         self.rule(id, severity, over=over, **fields)(over.faults)
 
 

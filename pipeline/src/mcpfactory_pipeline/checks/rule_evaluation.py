@@ -39,9 +39,9 @@ Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
 
 @dataclass(frozen=True, slots=True)
 class RootCause:
-    """Rules whose findings are effects of a finding of rule `cause`.
+    """Root cause: a finding of the rule `cause` explains findings of other rules.
 
-    `effects` has the ids of these rules, or prefixes of ids such as `legacy.`. `match` selects the findings:
+    `effects` has the ids of the other rules, or prefixes of ids such as `legacy.`. `match` selects the findings:
 
     - `tool`: findings about the same tool
     - `exchange`: findings with the same exchange as evidence
@@ -86,12 +86,7 @@ ROOT_CAUSES: Final[tuple[RootCause, ...]] = (
 
 
 def find_root_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int]:
-    """Return a map from each effect to its root cause, both as indexes of `found`.
-
-    Args:
-        found: the faults that count, each with its rule.
-        tools: the names of the listed tools.
-    """
+    """Return a map from each effect to its root cause, both as indexes of `found`."""
     parents: dict[int, int] = {}
     for row in ROOT_CAUSES:
         if row.match == "unchecked":
@@ -227,7 +222,7 @@ def evaluate_rules(
 class _RuleResult:
     """Result of a rule: faults that count, waived faults, or the reason for a missing result.
 
-    `subjects` is 0 if the rule was not checked; a waiver can accept that.
+    `subjects` is 0 if the rule was not checked; a waiver can accept the missing result.
     """
 
     rule: Rule
@@ -250,7 +245,6 @@ class _ScoreSums:
 
 
 def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Collection[str]) -> _ScoreSums:
-    """Return the points of the judged rules, and the reasons why other rules were not judged."""
     sums = _ScoreSums()
     for one in (one for one in judged if one.subjects):
         rule, kept = one.rule, follows.without_effects(one.kept)
@@ -272,7 +266,6 @@ def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Coll
 
 
 def _score(sums: _ScoreSums, *, refused: bool, spoke: bool) -> int:
-    """Return the score from 0 to 100; 0 if the server does not speak the protocol."""
     if not spoke or not sums.applicable:
         return 0
     checked = Fraction(sums.applicable - sums.unknown, sums.applicable)

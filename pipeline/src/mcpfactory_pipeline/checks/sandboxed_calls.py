@@ -70,13 +70,6 @@ async def call_in_sandbox(
     """Call the tools that were not called before, and add the answered calls to `evidence.calls`.
 
     Unanswered calls are not recorded, because the sandbox may be the cause.
-
-    Args:
-        evidence: the observations to extend.
-        requests: builds and sends the requests until the time limit.
-        sandbox: a sandbox without side effects.
-        server: starts the server in the sandbox.
-        canaries: values that a careless tool treats as a file or a command.
     """
     tools = {name: tool for name, tool in evidence.named_tools if name in evidence.uncalled}
     plan = [PlannedCall(name, *sample_arguments(tool.get("inputSchema"))) for name, tool in tools.items()][:MAX_CALLS]

@@ -82,7 +82,6 @@ def find_registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def _parsed(file: Path) -> ast.Module | None:
-    """Parse a hand-written module; return None if the module is generated or unreadable."""
     try:
         if "_generated" in file.parts or file.stat().st_size > _LARGEST:
             return None
@@ -164,7 +163,6 @@ async def _own_target(server: WorkspaceServer) -> ValidationTarget:
 
 
 async def _adopted_target(server: WorkspaceServer, adopted: AdoptedSettings) -> ValidationTarget:
-    """Return the target for an adopted server, with the user's example calls and without package checks."""
     calls = server.folder / CALLS
     examples = calls if calls.is_file() else None
     try:

@@ -28,7 +28,7 @@ async def send_sql_canaries(
 
     Args:
         tools: (name, tool) pairs of the tools that may be called.
-        made: tool → arguments of a call that the tool answered; has all `tools`.
+        made: tool → arguments of a call that the tool answered, for all `tools`.
         ask: sends a probe.
     """
     found = [(name, tool, takes_text(name, tool)[:MAX_ARGUMENTS]) for name, tool in tools]

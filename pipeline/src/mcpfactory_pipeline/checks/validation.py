@@ -157,7 +157,6 @@ def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], fi
 
 
 def _place(target: ValidationTarget) -> Path | None:
-    """Return the folder where the search for the server's report starts."""
     return target.cases.parent if target.cases is not None else target.cwd
 
 

@@ -105,7 +105,6 @@ def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[Drif
 
 
 def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiver, today: date) -> None:
-    """Refuse a waiver that the policy forbids, or an actor without permission to waive."""
     others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]
     reason = refused_waivers([*others, waiver], policy, today).get(waiver, "")
     if policy.by and current_actor() not in policy.by:
@@ -118,7 +117,6 @@ def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiv
 
 
 def _require_tool(workspace: Workspace, server: WorkspaceServer, tool: str) -> None:
-    """Refuse a tool that is in no report, recorded tool list or source of the server."""
     report = inspection_report(server.folder) or {"tools": []}
     known = {str(one["name"]) for one in report["tools"]} | _kept_names(workspace, server.name)
     if tool.partition(".")[0] not in known and tool not in known and not _in_sources(server.folder / "src", tool):
@@ -126,7 +124,6 @@ def _require_tool(workspace: Workspace, server: WorkspaceServer, tool: str) -> N
 
 
 def _kept_names(workspace: Workspace, server: str) -> set[str]:
-    """Return the tools that the newest candidate listed; empty if the list is not on this machine."""
     try:
         candidate = Store(workspace).state(server).candidate
         contract = stored_contract(workspace.artifacts / server / candidate) if candidate else None

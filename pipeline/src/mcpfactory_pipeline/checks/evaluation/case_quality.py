@@ -2,9 +2,9 @@
 
 A case proves little if it still passes with swapped tool names or descriptions.
 
-Proposals come from tool descriptions, declared workflows, and recorded model behavior. Proposals are in a separate
-folder, and no model gets them. A proposed question repeats the words of the tool's description, so a search finds the
-tool too easily. To accept a proposal, a person rewords the question, makes the arguments realistic, and moves the case.
+Proposals are in a separate folder, and no model gets them. A proposed question repeats the words of the tool's
+description, so a search finds the tool too easily. To accept a proposal, a person rewords the question, makes the
+arguments realistic, and moves the case.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ def _with_texts(tool: Mapping[str, Any], giver: Mapping[str, Any]) -> dict[str, 
 
 
 def _without_texts(schema: Any) -> Any:
-    """Return a schema without titles, descriptions and examples; keep arguments that have such a name."""
     if not isinstance(schema, Mapping):
         return schema
     kept = {key: value for key, value in schema.items() if key not in {*_TEXTS, "examples"}}
@@ -105,7 +104,7 @@ def _judged(case: EvaluationCase, passed: Mapping[str, float]) -> CaseQuality:
 
 
 def rate_cases_from_report(cases: Sequence[EvaluationCase], report: ModelReport) -> list[CaseQuality]:
-    """Return the worth of each case, from the first profile and mode in a report that have every list of `LISTS`."""
+    """Return the worth of each case, from a report's first profile and mode with results for all `LISTS`."""
     first = report.settings[0]
     settings = {words: ModelRunSetting(first.profile, first.mode, words) for words in LISTS}
     return [
@@ -167,15 +166,7 @@ def propose_cases(
     workflows: Collection[str] = (),
     reports: Iterable[ModelReport] = (),
 ) -> list[ProposedCase]:
-    """Propose a case for each tool without a case, and for each new call sequence that a model completed.
-
-    Args:
-        tools: the tools of the server.
-        cases: the server's existing cases.
-        examples: arguments by tool.
-        workflows: names of the tools that are declared workflows.
-        reports: recorded reports of models.
-    """
+    """Propose a case for each tool without a case, and for each new call sequence that a model completed."""
     expected = {call.tool for case in cases for way in case.right for call in way}
     taken = {case.name for case in cases}
     machinery = SearchModeTools(tools).machinery
@@ -209,7 +200,6 @@ def _other_ways(
 
 
 def _way(attempt: Attempt) -> list[Mapping[str, Any]]:
-    """Return the calls of an attempt; empty if the attempt failed."""
     calls = [call for call in attempt.calls if not call.machinery]
     if attempt.verdict in {"refused", "unfinished", "unanswered"} or any(call.failed for call in calls):
         return []

@@ -29,13 +29,7 @@ _SMALL: Final = 300  # tokens; a smaller tool is never too large
 
 @dataclass(frozen=True, slots=True)
 class CompetingTools(JsonRecord):
-    """Two tools that compete for the same questions.
-
-    Attributes:
-        tools: their names.
-        why: how the tools are similar.
-        advice: how to distinguish the tools.
-    """
+    """Two tools that compete for the same questions."""
 
     tools: tuple[str, str]
     why: str
@@ -116,7 +110,6 @@ def _pair(tools: tuple[Tool, Tool], why: str, advice: str) -> CompetingTools:
 
 
 def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
-    """Return the word stems of each tool's title and description, except stems that many tools have."""
     texts = [f"{tool.get('title', '')} {tool.get('description', '')}" for tool in tools]
     found = [frozenset(stem(word) for word in text_words(text)) for text in texts]
     counts = Counter(word for one in found for word in one)
@@ -125,7 +118,6 @@ def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
 
 
 def _least(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the minimum text similarity at which two tools compete, given the words of their names."""
     return _ALIKE if first <= second or second <= first else _SAME
 
 
@@ -136,7 +128,6 @@ def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 def _tells_apart(first: Tool, second: Tool) -> bool:
-    """Return True if the description of one tool names the other tool."""
     return any(one["name"] in str(other.get("description", "")) for one, other in ((first, second), (second, first)))
 
 
@@ -148,7 +139,7 @@ class ConfusedPair:
         expected, chosen: the names of the two tools.
         texts: name → current title and description; "" for a removed tool.
         questions: question → number of confusions.
-        models: the models that confused the tools; empty if only similar descriptions suggest it.
+        models: the models that confused the tools; empty if only similar descriptions suggest the confusion.
         advice: how to distinguish the tools.
     """
 

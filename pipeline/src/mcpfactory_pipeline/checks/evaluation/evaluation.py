@@ -50,7 +50,7 @@ async def replay_call_sequences(
     called: bool = True,
     person: SimulatedPerson | None = None,
 ) -> list[SequenceOutcome]:
-    """Make the calls of each accepted sequence in order; a fault ends the sequence.
+    """Make the calls of each accepted sequence in order; stop a sequence at its first fault.
 
     Args:
         client: a client of the running server.

@@ -42,7 +42,7 @@ def retrieval_rate_rows(found: Evaluation) -> list[tuple[str, ...]]:
 
 
 def evaluation_markdown(found: Evaluation) -> str:
-    """Return the page; the same servers and cases always give the same page."""
+    """Return the Markdown page; equal servers and cases give equal pages."""
     return "\n".join(_lines(found)) + "\n"
 
 

@@ -37,7 +37,7 @@ SHOWN: Final = 300  # maximum characters of a stored text
 
 @dataclass(frozen=True, slots=True)
 class ModelRunSetting:
-    """Tool list for a model: profile, mode, and descriptions (`own` or a distortion)."""
+    """Setting for the tools that a model gets: profile, mode, and descriptions (`own` or a distortion)."""
 
     profile: str = "full"
     mode: str = "full"
@@ -53,8 +53,7 @@ class ModelRunSetting:
 class MadeCall:
     """A call that a model made, with the real name of the tool.
 
-    `arguments` is None if the model did not send a JSON object. `machinery` is True for a call that only searches for
-    tools in search mode.
+    `arguments` is None if the model did not send a JSON object. `machinery` is True for a tool search in search mode.
     """
 
     tool: str
@@ -271,7 +270,6 @@ def _explain(match: _Match, calls: Sequence[MadeCall], tools: Tools, choices: tu
 
 
 def _choices(match: _Match, calls: Sequence[MadeCall]) -> tuple[ToolChoice, ...]:
-    """Return a choice per expected call: the expected tool if it was called, or else the next unexpected tool."""
     left = [one.tool for one in calls]
     kept: dict[int, str] = {}
     for number, wanted in enumerate(match.way):

@@ -103,7 +103,6 @@ class TokenUsage(JsonRecord):
     written: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        """Return the sum of two token counts."""
         return TokenUsage(self.read + other.read, self.cached + other.cached, self.written + other.written)
 
 

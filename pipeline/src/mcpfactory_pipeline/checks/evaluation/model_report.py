@@ -1,7 +1,7 @@
 """Report of a model's answers: pass rates with confidence intervals.
 
-The statistical unit is the question, not the repetition, because answers to one question are similar. More questions
-make the overall interval narrower. More repetitions only make the pass rate of one question more certain.
+The statistical unit is the question, not the repetition, because answers to one question are similar. More repetitions
+only make the pass rate of one question more certain.
 """
 
 from __future__ import annotations

@@ -116,10 +116,6 @@ async def run_conversation(
 async def _call(
     client: Client, shown: ShownTools, call: ModelCall, turn: int, beside: ElicitationAnswerer
 ) -> tuple[MadeCall, ToolAnswer]:
-    """Make one call; return its record and the answer for the model.
-
-    In search mode, the record names the tool that the call tool called.
-    """
     arguments, listed = call.arguments, shown.stands_for.get(call.tool, call.tool)
     name = shown.own.get(listed, listed)
     if arguments is None:
@@ -274,7 +270,6 @@ class _ModelRun:
     found: dict[int, Attempt] = field(default_factory=dict)
 
     async def all(self, connection: ModelConnection, cases: Sequence[EvaluationCase]) -> list[Attempt]:
-        """Ask the question of each case, until the spending limit is reached."""
         waiting = enumerate(product(range(1, self.options.repeat + 1), self.offers, cases))
         tasks = [asyncio.create_task(self._work(connection, waiting)) for _ in range(max(1, self.options.jobs))]
         try:

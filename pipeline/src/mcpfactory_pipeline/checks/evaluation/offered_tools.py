@@ -115,13 +115,7 @@ def parse_found_tools(answer: str) -> list[str]:
 
 
 def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: frozenset[str] = frozenset()) -> int | None:
-    """Return the smallest rank within which all tools of an accepted sequence are found, or None.
-
-    Args:
-        ways: the tool names of each accepted sequence.
-        ranked: names of the found tools, best first.
-        direct: names of the tools that a model sees without a search.
-    """
+    """Return the smallest rank within which all tools of an accepted sequence are found, or None."""
     places = {name: number for number, name in reversed(list(enumerate(ranked, 1)))} | dict.fromkeys(direct, DIRECT)
     whole = [max(places[name] for name in way) for way in ways if all(name in places for name in way)]
     return min(whole, default=None)

@@ -31,8 +31,6 @@ _ONCE: Final = frozenset({"POST", "PATCH"})
 def _rows(
     choose: Callable[[FailureOutcome, Evidence], bool] = lambda _row, _evidence: True, *, none: str = ""
 ) -> Scope[FailureOutcome]:
-    """Return a scope of the outcomes that `choose` selects. `none` is the reason if no outcome is selected."""
-
     def scope(evidence: Evidence) -> RuleSubjects[FailureOutcome] | RuleOutcome:
         if not evidence.with_cases:
             return not_applicable("without cases, the server's API cannot be made to fail")

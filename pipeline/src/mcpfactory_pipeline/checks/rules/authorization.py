@@ -19,7 +19,6 @@ rule = RULES.rule
 
 
 def _refusals(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer] | RuleOutcome:
-    """Return the answer to the request without credentials."""
     answer = evidence.authorization.get("no-credentials")
     if answer is None or answer.status != NEEDS_CREDENTIALS:
         return not_applicable("the server needs no credentials")

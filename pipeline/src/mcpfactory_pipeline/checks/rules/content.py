@@ -61,7 +61,6 @@ def _blocks(evidence: Evidence) -> list[_Block]:
 
 
 def _contents(evidence: Evidence) -> list[_Block]:
-    """Return the contents of resources that were read or are embedded in blocks."""
     found = [
         _Block(str(read.params.get("uri")), one, read)
         for read in _reads(evidence, "read-resource")
@@ -76,7 +75,7 @@ def _contents(evidence: Evidence) -> list[_Block]:
 
 
 def _reads(evidence: Evidence, probe: str) -> list[WireExchange]:
-    """Return the exchange of the probe, which reads the first item, and the exchanges that read further items."""
+    """Return the exchanges that read prompts or resources, the exchange of the probe first."""
     first = evidence.probes.get(probe)
     return [] if first is None else [first, *(one for one in evidence.later_reads if one.method == first.method)]
 
@@ -149,7 +148,6 @@ def _member_types(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]
 
 
 def _optional_members(entry: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) of the optional members of a result and its entries."""
     todo = [entry]
     while todo:
         one = todo.pop()
@@ -246,7 +244,6 @@ def _base64_of(block: _Block) -> str | None:
 
 
 def _decoded(block: _Block) -> bytes | None:
-    """Return the bytes of a block, or None if its data is not base64 (RFC 4648 §4)."""
     try:
         return base64.b64decode(_base64_of(block) or "", validate=True)
     except (binascii.Error, ValueError):

@@ -1,7 +1,4 @@
-"""Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles.
-
-`transport.http_probes` defines the requests and most of the expected answers.
-"""
+"""Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles."""
 
 from __future__ import annotations
 

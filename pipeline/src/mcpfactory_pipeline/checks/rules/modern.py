@@ -282,7 +282,6 @@ _Streams = tuple[NotificationStream, ...]
 
 
 def _streams(evidence: Evidence) -> RuleSubjects[_Streams] | RuleOutcome:
-    """Return all streams as one subject, unless the server refuses the first stream."""
     if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
         return reason
     if not evidence.streams:

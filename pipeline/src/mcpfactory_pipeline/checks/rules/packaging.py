@@ -129,7 +129,6 @@ def _reproducible(package: PackageFacts) -> Iterator[Fault]:
 
 
 def _hand_written(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
-    """Return the package as the subject of a rule that counts all tools."""
     count = max(len(evidence.named_tools), 1)
     return RuleSubjects([evidence.package], count) if evidence.package else _package(evidence)
 

@@ -110,7 +110,7 @@ def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
-    """Return True if a tool's answer describes the tool as unfinished; repeated arguments do not count."""
+    """Return True if a tool's answer describes the tool as unfinished, apart from repeated arguments."""
     text = "\n".join(_texts_of(answer_text(call.exchange).strip()))
     given = sorted((value for value in sent_arguments(call).values() if isinstance(value, str) and value), key=len)
     parts = [rf"(?<!\w){re.escape(value)}(?!\w)" for value in reversed(given)]
@@ -129,7 +129,6 @@ def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
 
 
 def _texts_of(text: str) -> list[str]:
-    """Return the plain values of a JSON answer as strings; for other answers, the whole text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -204,7 +204,7 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
     """Yield processes that did not end.
 
-    Late processes count only if all processes ended late, because a busy machine delays some.
+    Late processes count only if all processes ended late, because a busy machine delays some processes.
     """
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
@@ -221,8 +221,6 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 
 
 def _limited(limit: str) -> Scope[tuple[int, float]]:
-    """Return a scope with (measured, allowed) if a measured value exceeds this limit of the policy."""
-
     def scope(evidence: Evidence) -> RuleSubjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)
         if most is None:

@@ -26,7 +26,6 @@ def _compared(*kinds: Literal["default", "later", "overlap", "failures", "consum
 
 
 def _agree(exchanges: Sequence[WireExchange]) -> bool:
-    """Return True if all calls gave the same result."""
     return all(one.outcome == exchanges[0].outcome for one in exchanges)
 
 
@@ -39,7 +38,6 @@ def _both(one: CallComparison) -> str:
 
 
 def _is_unanswered(exchange: WireExchange) -> bool:
-    """Return True if a call got neither an answer nor an HTTP error; a server may limit the number of calls."""
     return exchange.received is None and exchange.status in (0, 200)
 
 

@@ -189,7 +189,6 @@ def _parameters(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | Rule
 
 
 def _parameters_of_tools(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | RuleOutcome:
-    """Return the parameters as subjects, and the number of tools as the count."""
     return missing_tools_outcome(evidence) or RuleSubjects(list(evidence.parameters()), len(evidence.named_tools))
 
 
@@ -273,7 +272,6 @@ def _described_argument(parameter: tuple[str, str, Any]) -> Iterator[Fault]:
 
 
 def _explained(schema: Any) -> bool:
-    """Return True if a schema or one of its alternatives has a description, a reference or a constant."""
     parts = [part for part in (schema, *subschemas_of(schema, *COMBINATORS)) if isinstance(part, dict)]
     return any(_text(part.get("description")) or "$ref" in part or "const" in part for part in parts)
 

@@ -34,7 +34,6 @@ _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", 
 
 
 def _texts(evidence: Evidence) -> RuleSubjects[tuple[str, str]] | RuleOutcome:
-    """Return (where, text) of each text for a model: instructions, list entries, prompts and contents of resources."""
     if (reason := missing_lifecycle_outcome(evidence)) is not None:
         return reason
     found: list[tuple[str, str]] = []
@@ -115,7 +114,6 @@ _URL_WITH_PASSWORD: Final = re.compile(
 
 
 def _errors_and_texts(evidence: Evidence) -> RuleSubjects[tuple[str, str, WireExchange | None]] | RuleOutcome:
-    """Return (where, text, exchange) of the errors of tools, and of all texts for the model."""
     texts = _texts(evidence)
     if isinstance(texts, RuleOutcome):
         return texts
@@ -154,7 +152,7 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 class CanarySubjects:
     """Scope of one kind of canary.
 
-    The subjects are the first successful canary of each argument. All tried arguments count.
+    The subjects are the first successful canary of each argument. The count includes all tried arguments.
 
     `what` describes the values of the argument. `how` describes the evidence that a canary was successful.
     """

@@ -33,8 +33,6 @@ def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMes
 
 
 def _messages(*, lifecycle: Lifecycle | str = "", method: str = "") -> Scope[ServerMessage]:
-    """Return a scope of the messages in a lifecycle ("" for both); `method` restricts the scope."""
-
     def scope(evidence: Evidence) -> RuleSubjects[ServerMessage] | RuleOutcome:
         sent = _sent(evidence, lifecycle)
         if isinstance(sent, RuleOutcome):

@@ -219,7 +219,7 @@ def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
-    """Return (reaction, lower severity) for a tool that did not answer wrong arguments with an error.
+    """Return (reaction, lower severity) of a tool that answered wrong arguments without an error.
 
     The gate closes only with evidence that the tool ran with the wrong arguments.
     """
@@ -291,7 +291,6 @@ def _flagged(call: RecordedCall) -> Iterator[Fault]:
 
 
 def _big_integers(evidence: Evidence) -> RuleSubjects[tuple[RecordedCall, RecordedCall]] | RuleOutcome:
-    """Return pairs of calls that differ in one argument: 2^53 in the first call, 2^53+1 in the second."""
     calls = [call for call in evidence.further if not call.failed]
     pairs = [
         (one, other)
@@ -368,7 +367,6 @@ def _persons(evidence: Evidence) -> RuleSubjects[ElicitationOutcome] | RuleOutco
       source="MCP client/elicitation: a server must do what the user's answer says; decline and cancel are answers",
       hint="ask before anything is sent, and send nothing without consent")  # fmt: skip
 def _consent(person: ElicitationOutcome) -> Iterator[Fault]:
-    """Yield the calls that sent write requests without consent."""
     for when, call in (("no person could be asked", person.unasked), ("the person declined", person.declined)):
         sent = [(str(one["method"]), f"{one['method']} {one['path']}") for one in call.requests]
         changing = ", ".join(text for method, text in sent if method not in SAFE_METHODS and text != call.question)

@@ -58,7 +58,6 @@ def _is_protected(asker: HttpProbeSender) -> bool:
 
 
 def _metadata(asker: HttpProbeSender) -> str:
-    """Return the URL of the metadata from the challenge, or else the well-known URL for the endpoint's path."""
     return challenge_metadata_url(asker.answers["no-credentials"]) or resource_metadata_url(asker.url.rstrip("/"))
 
 
@@ -83,7 +82,6 @@ _DISCOVERY: Final = (
 
 
 def _token_rows(credentials: Mapping[str, str]) -> list[HttpProbe]:
-    """Return requests with invalid credentials, in each lifecycle."""
     unsigned = f"{_segment({'alg': 'none', 'typ': 'JWT'})}.{_segment({'sub': 'mcpfactory', 'exp': _ENDLESS})}."
     tokens = {
         "an invalid token": {"Authorization": "Bearer mcpfactory-invalid-token"},

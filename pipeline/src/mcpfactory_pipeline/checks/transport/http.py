@@ -309,7 +309,6 @@ class _OpenStream:
 
     @property
     def answers(self) -> list[Json]:
-        """Return all answers on this stream, also answers to other requests."""
         return list(filter(is_jsonrpc_answer, self._messages))
 
 

@@ -1,7 +1,4 @@
-"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins.
-
-Each row of the table describes one request.
-"""
+"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins."""
 
 from __future__ import annotations
 
@@ -84,7 +81,6 @@ def http_fault(answer: HttpProbeAnswer, words: str, lesser: Severity | None = No
 
 
 def _tolerated(answer: HttpProbeAnswer) -> Severity | None:
-    """Return the severity of a refusal with an unexpected status."""
     return 1 if 400 <= answer.status < 500 else None
 
 
@@ -99,7 +95,6 @@ def status(wanted: int) -> HttpExpectation:
 
 
 def _with_code(wanted: int, code: int) -> HttpExpectation:
-    """Expect a status if the answer has this error code; another 4xx status has severity 1."""
     return lambda answer: status(wanted)(answer) if answer.code == code else iter(())
 
 
@@ -133,7 +128,6 @@ def _stream(answer: HttpProbeAnswer) -> Iterator[Fault]:
 
 
 def _mismatch(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    """Expect status 400 and the error for headers that differ from the body; another 4xx status has severity 1."""
     if answer.status != 400 or answer.code != HEADER_MISMATCH:
         words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {HEADER_MISMATCH}"
         yield http_fault(answer, words, _tolerated(answer))
@@ -197,7 +191,6 @@ def _call(name: str) -> Json:
 
 
 def _is_refused(probe: str) -> Callable[[HttpProbeSender], bool]:
-    """Return a condition that is True if the server refused the request of the probe."""
     return lambda asker: probe in asker.answers and asker.answers[probe].status >= 400
 
 
@@ -206,7 +199,6 @@ def _on_loopback(probe: str) -> Callable[[HttpProbeSender], bool]:
 
 
 def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpProbe, ...]:
-    """Return requests with origins that a careless comparison accepts; only servers that check the origin get them."""
     begins, ends = (f"an Origin that only {word} like the server's," for word in ("begins", "ends"))
     rows = {
         "begins": (begins, _is_refused),
@@ -244,7 +236,6 @@ def _has_header(asker: HttpProbeSender) -> bool:
 
 
 def _began(probe: str) -> Callable[[HttpProbeSender], bool]:
-    """Return a condition that is True if the probe began a session."""
     return lambda asker: "Mcp-Session-Id" in asker.sessions.get(probe, {})
 
 
@@ -271,7 +262,6 @@ def _known(method: str) -> Callable[[HttpProbeSender], bool]:
 
 
 def _params(method: str) -> Callable[[HttpProbeSender], Json]:
-    """Return a function that returns valid params: of an answered request, or else of a call of an unknown tool."""
     return lambda asker: asker.known.get(method, _call(NOTHING))
 
 
@@ -438,14 +428,12 @@ class HttpProbeSender:
                 self._enter(answer)
 
     def _enter(self, answer: HttpProbeAnswer) -> None:
-        """Store the session that an answer to `initialize` began."""
         result, session = answer.message.get("result"), answer.headers.get("mcp-session-id")
         agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
         begun = {"Mcp-Session-Id": session} if session is not None else {}
         self.sessions[answer.probe] = {**begun, "MCP-Protocol-Version": agreed}
 
     def _message(self, probe: HttpProbe) -> Any:
-        """Return the body of the request, or None."""
         if not probe.method:
             return probe.body
         meta = {
@@ -568,6 +556,5 @@ def _is_primed(lines: list[bytes]) -> bool:
 
 
 def _answer(data: list[bytes]) -> bytes:
-    """Return the data of an event if the data is an answer, or else nothing."""
     value = decode(text := b"\n".join(data))
     return text if isinstance(value, dict) and is_jsonrpc_answer(value) else b""

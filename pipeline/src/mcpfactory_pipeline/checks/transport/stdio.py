@@ -212,7 +212,6 @@ class StdioConversation:
         """Send a raw text and a message; see `Conversation.send_raw`.
 
         Both are written together. The answer to `text` arrives before, or shortly after, the answer to `message`.
-        Therefore a server that drops invalid messages causes no long wait.
         """
         problem = await self._write(text)
         after = await self._answer_to(message, patience, await self._write(message))
@@ -286,7 +285,6 @@ class StdioConversation:
         return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
-        """Wait until more than `number` streams are acknowledged or answered, or the process closes stdout."""
         while not self._readers[0].done():
             heard = self._log.heard or []
             if sum(is_jsonrpc_answer(one) or is_acknowledgement(one) for one in heard) > number:
@@ -337,7 +335,6 @@ class StdioConversation:
         return ""
 
     async def _answer(self) -> Json | None:
-        """Return the next pending answer, or None if the process closed its output."""
         while True:
             message = await self._inbox.get()
             if message is None:
