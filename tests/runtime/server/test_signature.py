@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.schemas.builtin_types import builtin_schema
 from mcpfactory_runtime.server.signature import ArgumentsError, read_docstring, read_signature
+from mcpfactory_runtime.testing import connect
 from tests.subtest_table import parametrize_subtests
 
 
@@ -211,3 +212,21 @@ def test_a_partial_function_keeps_its_types_and_texts() -> None:
     assert tool.wire["inputSchema"]["properties"]["limit"]["type"] == "integer"
     assert "query" not in tool.wire["inputSchema"]["properties"]
     assert tool.wire["description"] == read_signature(search).description
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("strict", [False, True])
+async def test_json_text_is_accepted_for_lists_and_objects_unless_strict(strict: bool) -> None:
+    server = Server("texts")
+
+    @server.tool(strict=strict)
+    async def show(items: list[int], table: dict[str, int], text: str | list[int], count: int = 0) -> list[Any]:
+        return [items, table, text, count]
+
+    async with connect(server) as client:
+        given = {"items": "[1, 2]", "table": ' {"a": 1}', "text": "[3]"}
+        result = await client.call_tool("show", given)
+        assert result.get("isError", False) is strict
+        assert strict or result["structuredContent"]["result"] == [[1, 2], {"a": 1}, "[3]", 0]
+        for wrong in ({"items": "[x"}, {"items": '["x"]'}, {"count": "[1]"}, {"other": "[1]"}):
+            assert (await client.call_tool("show", {**given, **wrong}))["isError"]

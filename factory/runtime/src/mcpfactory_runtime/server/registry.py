@@ -59,6 +59,7 @@ class ToolOptions(PromptOptions, total=False):
     task: Literal["optional", "required"] | None
     defer_task: bool
     inline: bool
+    strict: bool
     timeout: float | None
 
 
@@ -133,6 +134,7 @@ class Tool:
         task: Literal["optional", "required"] | None = None,
         defer_task: bool = False,
         inline: bool = False,
+        strict: bool = False,
         timeout: float | None = None,
     ) -> Tool:
         """Return a tool from a function's name, signature and docstring (see `Server.tool`)."""
@@ -161,6 +163,7 @@ class Tool:
         _add_extras(wire, annotations, icons, meta)
         tool = cls(wire["name"], wire)
         tool.handler = generator_to_list(handler)
+        signature.reads_json_text = not strict
         tool.bind = signature.bind
         tool.context = signature.context
         tool.is_async = is_async(tool.handler)

@@ -164,7 +164,7 @@ class Server(ObservabilityMixin, CompositionMixin):
                 (docs/reference/authorization.md). `task`: "optional" if calls may be tasks, "required" if calls must be
                 tasks (docs/reference/tasks.md). `defer_task`: True if the handler decides when a call becomes a task.
                 `inline`: True runs a `def` function on the event loop; the function must not block. `timeout`: seconds
-                after which a call fails.
+                after which a call fails. `strict`: True refuses JSON text for lists and objects.
 
         Raises:
             TypeError: a parameter is unsupported, or `inline` is combined with `async def` or a timeout.
