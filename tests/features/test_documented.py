@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from fastapi import FastAPI
+from starlette.responses import PlainTextResponse
 
 from mcpfactory_runtime import Context, Image, Server, Text
+from mcpfactory_runtime.auth.authorization import WELL_KNOWN
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.testing import connect
 from tests.features.docs_examples import run_shown, says
+from tests.runtime.transports.conftest import hello
 from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
@@ -217,6 +224,45 @@ async def test_routes() -> None:
     (route,) = server.routes
     assert (route.path, route.methods, route.public) == ("/hooks/{name}", {"POST"}, True)
     assert route.handler is names["hook"]
+
+
+async def test_a_mounted_server() -> None:
+    place = "reference/server-api.md#in-your-own-application"
+    events: list[str] = []
+
+    @asynccontextmanager
+    async def life(name: str) -> AsyncIterator[dict[str, str]]:
+        events.append(name)
+        yield {"outer": name}
+        events.append(f"{name} ended")
+
+    app = run_shown(place, hello=lambda request: PlainTextResponse(request.state.outer))["app"]
+    loans = Server("loans", lifespan=lambda _: life("loans")).http_app(allowed_hosts={"*"})
+    outer = FastAPI(lifespan=lambda _: life("outer"))
+    outer.router.routes += app.routes
+    loans.mount_on(outer, "/loans")
+    async with outer.router.lifespan_context(outer) as state, asgi(outer, state) as http:
+        says(place, WELL_KNOWN + "/books/mcp")
+        metadata = (await http.get(f"{WELL_KNOWN}/books/mcp")).json()
+        assert metadata["resource"] == "https://api.example.com/books/mcp"
+        refused = await http.post("/books/mcp", json=hello())
+        assert refused.status_code == 401
+        assert f"https://api.example.com{WELL_KNOWN}/books/mcp" in refused.headers["www-authenticate"]
+        assert (await http.post("/loans/mcp", json=hello())).status_code == 200
+        assert (await http.get(f"{WELL_KNOWN}/loans/mcp")).status_code == 404
+        assert (await http.get("/hello")).text == "outer"
+    assert events == ["loans", "outer", "outer ended", "loans ended"]
+
+
+def asgi(app: Any, state: dict[str, Any]) -> httpx.AsyncClient:
+    """Return a client of an application in memory."""
+
+    async def with_state(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "state": dict(state)}, receive, send)
+
+    accept = {"accept": "application/json, text/event-stream"}
+    transport = httpx.ASGITransport(app=with_state)
+    return httpx.AsyncClient(transport=transport, base_url="https://api.example.com", headers=accept)
 
 
 async def test_rates() -> None:

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.protocol.jsonrpc import OVERSIZE, LineReader, sse_comment, sse_event, sse_retry
+from mcpfactory_runtime.protocol.jsonrpc import MISSING, LineReader, OversizeMessage, sse_comment, sse_event, sse_retry
 from tests.runtime.requirements import requirement
 
 
@@ -22,9 +23,38 @@ def test_any_cut_gives_the_same_lines(lines: list[bytes], data: st.DataObject) -
 
 
 def test_a_line_that_is_too_long_is_reported_once_and_the_next_one_is_read() -> None:
-    assert read(b"x" * 11, b"x" * 50, b"x\nok\n", max_size=10) == [OVERSIZE, b"ok"]
-    assert read(b"x" * 11 + b"\nok\n", max_size=10) == [OVERSIZE, b"ok"]
+    for pieces in ((b"x" * 11, b"x" * 50, b"x\nok\n"), (b"x" * 11 + b"\nok\n",)):
+        long, short = read(*pieces, max_size=10)
+        assert isinstance(long, OversizeMessage)
+        assert long.request_id is MISSING
+        assert short == b"ok"
     assert read(b"x" * 10 + b"\n", max_size=10) == [b"x" * 10]
+
+
+X = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    ("line", "request_id"),
+    [
+        (f'{{"jsonrpc":"2.0","id":7,"method":"a","params":{{"x":"{X}","id":8}}}}', 7),
+        (f'{{ "id": "a,\\"b", "jsonrpc": "2.0", "method": "a", "params": "{X}"}}', 'a,"b'),
+        (f'{{"method":"a","params":{{"x":"{X}"}},"jsonrpc":"2.0","id":-7}}', -7),
+        (f'{{"method":"a","params":{{"x":"{X}"}},"id":"b","jsonrpc":"2.0"}}', "b"),
+        (f'{{"method":"a","jsonrpc":"2.0","params":{{"x":"{X}","id":7}}}}', MISSING),
+        (f'{{"method":"a","jsonrpc":"2.0","params":"{X}\\"id\\":7}}"}}', MISSING),
+        (f'{{"jsonrpc":"2.0","id":7,"result":{{"x":"{X}","method":"a"}}}}', MISSING),
+        (f'{{"jsonrpc":"2.0","id":007,"method":"a","params":"{X}"}}', MISSING),
+        (f'{{"result":{{"x":"{X}"}},"jsonrpc":"2.0","id":7}}', MISSING),
+        (f'{{"jsonrpc":"2.0","method":"a","params":{{"x":"{X}"}}}}', MISSING),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 700, 10_000])
+def test_the_id_of_a_request_that_is_too_long_is_read(line: str, request_id: object, size: int) -> None:
+    data = line.encode() + b"\n"
+    (found,) = read(*(data[start : start + size] for start in range(0, len(data), size)), max_size=2000)
+    assert isinstance(found, OversizeMessage)
+    assert found.request_id == request_id
 
 
 def test_events_have_ids_types_and_ends() -> None:

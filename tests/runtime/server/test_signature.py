@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
+from functools import partial
 from typing import Annotated, Any, Literal, Optional
 
 import jsonschema
@@ -12,9 +13,10 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from mcpfactory_runtime import Context
+from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.schemas.builtin_types import builtin_schema
 from mcpfactory_runtime.server.signature import ArgumentsError, read_docstring, read_signature
+from mcpfactory_runtime.testing import connect
 from tests.subtest_table import parametrize_subtests
 
 
@@ -189,3 +191,42 @@ def test_docstrings_give_a_description_and_sentences(
     docstring: str | None, description: str, arguments: dict[str, str]
 ) -> None:
     assert read_docstring(docstring) == (description, arguments)
+
+
+class Thing:
+    def sized(self, size: int) -> int:
+        return size
+
+
+def test_a_method_without_its_object_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Thing\.sized(.|\n)*hint:.*server\.tool\(thing\.sized\)"):
+        Server("methods").tool(Thing.sized)
+    Server("methods").tool(Thing().sized)
+
+
+def test_a_partial_function_keeps_its_types_and_texts() -> None:
+    server = Server("partial")
+    server.tool(partial(search, "tea", limit=5))
+    tool = server.registry.tools["search"]
+    assert tool.wire["inputSchema"]["properties"]["limit"]["default"] == 5
+    assert tool.wire["inputSchema"]["properties"]["limit"]["type"] == "integer"
+    assert "query" not in tool.wire["inputSchema"]["properties"]
+    assert tool.wire["description"] == read_signature(search).description
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("strict", [False, True])
+async def test_json_text_is_accepted_for_lists_and_objects_unless_strict(strict: bool) -> None:
+    server = Server("texts")
+
+    @server.tool(strict=strict)
+    async def show(items: list[int], table: dict[str, int], text: str | list[int], count: int = 0) -> list[Any]:
+        return [items, table, text, count]
+
+    async with connect(server) as client:
+        given = {"items": "[1, 2]", "table": ' {"a": 1}', "text": "[3]"}
+        result = await client.call_tool("show", given)
+        assert result.get("isError", False) is strict
+        assert strict or result["structuredContent"]["result"] == [[1, 2], {"a": 1}, "[3]", 0]
+        for wrong in ({"items": "[x"}, {"items": '["x"]'}, {"count": "[1]"}, {"other": "[1]"}):
+            assert (await client.call_tool("show", {**given, **wrong}))["isError"]

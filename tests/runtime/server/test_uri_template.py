@@ -27,6 +27,13 @@ from tests.subtest_table import parametrize_subtests
         ("a://b{?p,q}", "a://b", {}),
         ("a://b{?p}", "a://b?z=1", None),
         ("a.b://{x}", "aXb://1", None),
+        ("städte://ä b/{name}", "städte://ä b/Köln am Rhein", {"name": "Köln am Rhein"}),
+        ("städte://ä b/{name}", "st%c3%a4dte://%C3%A4%20b/K%C3%B6ln%20am%20Rhein", {"name": "Köln am Rhein"}),
+        ("a://{größe}", "a://%7Eb", {"größe": "~b"}),
+        ("a://{x}", "a://100%", {"x": "100%"}),
+        ("a://b{?p,q}", "a://b?q=2#x&p=1", {"q": "2"}),
+        ("a://b{?p}", "a://b#x?p=1", {}),
+        ("a://b{?p}{#part}", "a://b?p=1#x?y", {"p": "1", "part": "x?y"}),
     ],
 )
 def test_templates_are_read_backwards(template: str, uri: str, values: dict[str, str] | None) -> None:
@@ -65,7 +72,9 @@ def test_values_that_lead_out_of_a_folder_are_told(template: str, uri: str, unsa
     assert not found.unsafe(values, found.names)
 
 
-@parametrize_subtests("template", ["a://{", "a://}", "a://{1x}", "a://{x}{x}", "a://{}", "a://{a b}"])
+@parametrize_subtests(
+    "template", ["a://{", "a://}", "a://{1x}", "a://{x}{x}", "a://{}", "a://{a b}", "a://{a²}", "a://{x**}"]
+)
 def test_malformed_templates_are_refused(template: str) -> None:
     with pytest.raises(ValueError, match="URI template"):
         UriTemplate(template)

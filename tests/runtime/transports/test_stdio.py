@@ -11,6 +11,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.connection import META_SERVER, META_VERSION
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION
+from tests.runtime.interaction import sample
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import SAMPLE, Process, hello, modern, request
 from tests.subtest_table import parametrize_subtests
@@ -71,10 +72,37 @@ def test_a_message_that_is_too_long_is_refused_without_being_kept() -> None:
     small = Process([sys.executable, "-c", program])
     with small.process:
         small.say(b"x" * 5000)
-        assert small.hear()["error"]["code"] == INVALID_REQUEST
         small.say(b"x" * 100_000 + b"\n")
+        assert small.hear()["error"]["code"] == INVALID_REQUEST
+        refused = small.ask(request("tools/call", {"name": "x" * 5000}, "big"))
+        assert (refused["id"], refused["error"]["code"]) == ("big", INVALID_REQUEST)
         assert small.ask(request("ping")) == {"jsonrpc": "2.0", "id": 1, "result": {}}
         assert small.end() == 0
+
+
+def test_only_a_result_that_follows_progress_waits() -> None:
+    """Clients on the TypeScript SDK lose progress that they read together with the result of the same request."""
+    program = """
+from mcpfactory_runtime import Context, Server
+from mcpfactory_runtime.server.session import Session
+from mcpfactory_runtime.transports import stdio
+assert stdio._StdioSession.progress_gap > Session.progress_gap == 0
+stdio._StdioSession.progress_gap = 3600
+server = Server("steps")
+@server.tool
+async def step(ctx: Context) -> str:
+    ctx.report_progress(1)
+    return "done"
+server.run_stdio()
+"""
+    steps = Process([sys.executable, "-c", program])
+    with steps.process:
+        steps.ask(hello())
+        steps.say(request("tools/call", {"name": "step", "_meta": {"progressToken": "t"}}, 1))
+        assert steps.hear()["params"] == {"progressToken": "t", "progress": 1}
+        assert steps.ask(request("tools/call", {"name": "step"}, 2))["id"] == 2
+        assert steps.end() == 0
+        assert steps.stdout.read() == b""
 
 
 @requirement("stdio.only-messages", "tools.sanitize")
@@ -86,6 +114,22 @@ def test_what_handlers_print_and_what_crashes_goes_to_stderr(process: Process) -
     told = process.errors()
     assert "noise that must not reach the client" in told
     assert "the password is 1234" in told
+
+
+@requirement("stdio.only-messages")
+def test_what_was_printed_before_the_start_goes_to_stderr() -> None:
+    program = f"""
+import sys
+sys.stdout.reconfigure(write_through=False)  # as without PYTHONUNBUFFERED
+print("an import")
+from {sample.__name__} import server
+server.run()
+"""
+    noisy = Process([sys.executable, "-c", program])
+    with noisy.process:
+        assert noisy.ask(hello())["id"] == 0
+        assert noisy.end() == 0
+        assert "an import" in noisy.errors()
 
 
 @requirement("stdio.only-messages")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import enum
 import json
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
 from mcpfactory_runtime import Context, Server
-from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_06_18, R2025_11_25, Revision
+from mcpfactory_runtime.server.inputs import Elicit
 from tests.runtime.requirements import requirement
 from tests.runtime.spec_types import faults
 from tests.runtime.wire.questions import RICH, converse, eliciting, question, rich
@@ -34,6 +36,39 @@ class Order(BaseModel):
     price: float = Field(default=1.5, ge=0)
     gift: bool = False
     mail: str = Field(default="a@b.example", json_schema_extra={"format": "email"})
+
+
+CHOICE = {"type": "string", "enum": ["s", "l"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "answer", "content"),
+    [
+        (["s", "l"], CHOICE, "l", "l"),
+        (Literal["s", "l"], CHOICE, "l", "l"),
+        (Size, CHOICE, "l", Size.LARGE),
+        (Size | None, CHOICE, "l", Size.LARGE),
+        (list[Size], {"type": "array", "items": CHOICE}, ["l"], [Size.LARGE]),
+        (bool, {"type": "boolean"}, True, True),
+    ],
+)
+async def test_a_type_asks_for_one_value(kind: Any, field: Json, answer: Any, content: Any) -> None:
+    asked = Elicit("?", kind)
+    assert asked.schema == {"type": "object", "properties": {"value": field}, "required": ["value"]}
+    assert asked.read({"action": "accept", "content": {"value": answer}}).content == content
+    with pytest.raises(McpError, match="content"):
+        asked.read({"action": "accept", "content": {"value": "x"}})
+
+
+async def test_a_form_may_have_optional_choices() -> None:
+    class Wish(BaseModel):
+        size: Size | None = None
+        sizes: list[Size] = []
+
+    asked = Elicit("?", Wish)
+    assert asked.schema["properties"]["size"] == CHOICE
+    assert asked.schema["properties"]["sizes"]["items"] == CHOICE
+    assert asked.read({"action": "accept", "content": {"size": "s"}}).content == Wish(size=Size.SMALL)
 
 
 TITLED = {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]}

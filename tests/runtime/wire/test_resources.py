@@ -29,6 +29,36 @@ async def test_only_uris_that_something_serves_are_read(revision: Revision) -> N
             assert await client.code("resources/read", {"uri": wrong}) == INVALID_PARAMS
 
 
+@requirement("resources.validate-uri")
+async def test_a_uri_is_read_and_followed_in_any_form(revision: Revision) -> None:
+    server = Server("forms")
+
+    @server.resource("memo://zum café")
+    async def memo() -> str:
+        """A memo."""
+        return "tea"
+
+    forms = ("memo://zum café", "memo://zum%20caf%C3%A9", "memo://zum%20caf%c3%a9", "memo://%7Aum%20café")
+    async with speak(server, revision) as client:
+        assert [item["uri"] for item in (await client.ask("resources/list"))["result"]["resources"]] == [forms[1]]
+        for uri in forms:
+            contents = (await client.ask("resources/read", {"uri": uri}))["result"]["contents"]
+            assert [(part["uri"], part["text"]) for part in contents] == [(uri, "tea")]
+        if not revision.modern:
+            await client.ask("resources/subscribe", {"uri": forms[2]})
+            server.notify_resource_updated(forms[0])
+            assert (await client.until("notifications/resources/updated"))["params"]["uri"] == forms[1]
+    server.remove_resource(forms[0])
+
+
+@pytest.mark.parametrize("uri", ["memo://100%", "http://", "http://[::1/a", "memo://a:port", "https://a b/c"])
+async def test_a_uri_that_clients_refuse_is_refused_at_registration(uri: str) -> None:
+    server = Server("invalid")
+    with pytest.raises(ValueError, match=r"URI(.|\n)*hint:"):
+        server.resource(uri)(lambda: "")
+    assert not server.registry.resources
+
+
 @requirement("resources.traversal")
 async def test_no_variable_of_a_template_takes_a_slash_unless_it_says_so(revision: Revision) -> None:
     server = Server("files")

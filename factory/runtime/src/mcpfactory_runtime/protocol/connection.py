@@ -171,9 +171,10 @@ class Call:
     """A request from the peer. The caller must answer with `Connection.answer`, unless the peer cancels the request.
 
     `method` is a name from `METHODS`, independent of the revision. `http` is the HTTP request that contained the call.
+    `progressed` is the event loop's time of the latest progress notification.
     """
 
-    __slots__ = ("http", "id", "method", "params", "peer", "state")
+    __slots__ = ("http", "id", "method", "params", "peer", "progressed", "state")
 
     def __init__(self, request_id: RequestId, method: str, params: Json, peer: Peer) -> None:
         self.id = request_id
@@ -182,6 +183,7 @@ class Call:
         self.peer = peer
         self.state: Json | None = None
         self.http: Any = None
+        self.progressed: float | None = None
 
     def __repr__(self) -> str:
         return f"Call({self.id!r}, {self.method!r}, {self.peer.revision})"
@@ -250,9 +252,9 @@ class Connection:
         except McpError as error:
             return self._refuse(message, error)
 
-    def decode_error_reply(self, error: McpError) -> ErrorReply:
+    def decode_error_reply(self, error: McpError, request_id: Any = jsonrpc.MISSING) -> ErrorReply:
         """Return the reply to bytes that are not a message or exceed the size limit."""
-        return self._refuse(None, error)
+        return self._refuse({"id": request_id}, error)
 
     def _receive_request(self, request_id: RequestId, method: str, params: Json) -> Call:
         meta = params.get("_meta")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final, TypeGuard
 
 from pydantic_core import from_json, to_json
@@ -180,54 +181,74 @@ DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
 """Maximum bytes of a message."""
 
 
+_KEPT: Final = 1024  # bytes of a too long message that are kept at each end, to read the ID
+_ID: Final = rb'"id"\s*:\s*(-?[0-9]+|"(?:[^"\\]|\\.)*")'
+_TEXT: Final = rb'"(?:jsonrpc|(?P<method>method))"\s*:\s*"[^"\\]*"'
+# A request begins with plain members, of which one is the method. Most clients write the ID last.
+_FIRST_MEMBERS: Final = re.compile(rb"\s*\{(?:\s*(?:" + _TEXT + rb"|" + _ID + rb")\s*,)+")
+_LAST_ID: Final = re.compile(rb",\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+
+
 class OversizeMessage:
-    """Marks a message that was too long, and was discarded."""
+    """Replacement for a message that was too long, and was discarded.
 
-    def __repr__(self) -> str:
-        return "OVERSIZE"
+    Attributes:
+        request_id: the ID of a request, or MISSING if the message is not a request or the ID is not at either end.
+    """
 
+    __slots__ = ("request_id",)
 
-OVERSIZE: Final = OversizeMessage()
+    def __init__(self, head: bytes, tail: bytes) -> None:
+        first = _FIRST_MEMBERS.match(head)
+        found = None if first is None or first["method"] is None else first[2] or _LAST_ID.search(tail)
+        text = found[1] if isinstance(found, re.Match) else found
+        self.request_id = MISSING
+        if text is not None:
+            with suppress(McpError):
+                self.request_id = decode(text)
 
 
 class LineReader:
     """Splits bytes into lines (basic/transports, stdio).
 
-    For a line of more than `max_size` bytes, OVERSIZE is reported once, and the line is skipped. A carriage return
+    A line of more than `max_size` bytes becomes an `OversizeMessage`, and only its ends are kept. A carriage return
     before the line break stays in the line, because a carriage return is whitespace in JSON.
     """
 
-    __slots__ = ("_buffer", "_held", "_max_size", "_skipping")
+    __slots__ = ("_buffer", "_head", "_held", "_max_size", "_tail")
 
     def __init__(self, max_size: int = DEFAULT_MAX_SIZE) -> None:
         self._buffer: list[bytes] = []
         self._held = 0
         self._max_size = max_size
-        self._skipping = False
+        self._head: bytes | None = None  # beginning of the too long line that is skipped
+        self._tail = b""
 
     def feed(self, data: bytes) -> Iterator[bytes | OversizeMessage]:
         """Yield the lines that `data` completes, in order. Consume all lines before the next call."""
         *complete, rest = data.split(b"\n")
         for piece in complete:
             line = self._take(piece)
-            if self._skipping:
-                self._skipping = False
+            if self._head is not None:
+                yield OversizeMessage(self._head, (self._tail + line)[-_KEPT:])
+                self._head = None
             elif len(line) > self._max_size:
-                yield OVERSIZE
+                yield OversizeMessage(line[:_KEPT], line[-_KEPT:])
             elif line and not line.isspace():
                 yield line
-        if rest and not self._skipping:
+        if self._head is not None:
+            self._tail = (self._tail + rest)[-_KEPT:]
+        elif rest:
             self._buffer.append(rest)
             self._held += len(rest)
             if self._held > self._max_size:
-                self._take(b"")
-                self._skipping = True
-                yield OVERSIZE
+                line = self._take(b"")
+                self._head, self._tail = line[:_KEPT], line[-_KEPT:]
 
     def rest(self) -> bytes:
         """Return the data after the last line break, which is a complete message at the end of the stream."""
         line = self._take(b"")
-        return b"" if self._skipping or line.isspace() else line
+        return b"" if self._head is not None or line.isspace() else line
 
     def _take(self, piece: bytes) -> bytes:
         if not self._buffer:

@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, SchemaValidator
 from typing_extensions import TypedDict
 
-from mcpfactory_runtime.schemas.walk import properties_of, resolve_definition
+from mcpfactory_runtime.schemas.walk import resolve_definition, types_of
 from mcpfactory_runtime.types import Json
 
 
@@ -96,13 +96,18 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
     return plain, schema
 
 
-def model_schema(model: type) -> tuple[Callable[[Any], Any], Json]:
-    """Return a function that creates an instance from JSON data, and the JSON Schema of the data without `$ref`."""
+def model_schema(model: Any) -> tuple[Callable[[Any], Any], Json]:
+    """Return a function that creates a value from JSON data, and the JSON Schema of the data.
+
+    A type whose values are not objects becomes the only field of a form, `value`.
+    """
     adapter: TypeAdapter[Any] = TypeAdapter(model)
     schema = adapter.json_schema(schema_generator=_Plain)
+    if types_of(resolve_definition(schema, schema.get("$defs", {}))) == ["object"]:
+        return adapter.validate_python, schema
     definitions = schema.pop("$defs", {})
-    properties = {name: resolve_definition(value, definitions) for name, value in properties_of(schema).items()}
-    return adapter.validate_python, {**schema, "properties": properties}
+    field = {"type": "object", "properties": {"value": schema}, "required": ["value"], "$defs": definitions}
+    return lambda content: adapter.validate_python(content["value"]), field
 
 
 def _without_default(field: FieldInfo) -> FieldInfo:

@@ -184,9 +184,13 @@ class Context(InjectedParameter):
         bucket = self._channel.allowance.progress
         if bucket is None or bucket.take():
             self._pending_progress = None
-            self._channel.notify("notifications/progress", params, self._call.peer.revision)
+            self._notify_progress(params)
         else:
             self._pending_progress = params
+
+    def _notify_progress(self, params: Json) -> None:
+        self._call.progressed = self._loop.time()
+        self._channel.notify("notifications/progress", params, self._call.peer.revision)
 
     def log(self, level: str, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message if the client wants messages of this level. Drop messages above the server's rate limit.
@@ -246,7 +250,7 @@ class Context(InjectedParameter):
         if self._pending_progress is not None:
             task = asyncio.current_task()
             if task is None or not task.cancelling():  # send no notification after a cancellation
-                self._channel.notify("notifications/progress", self._pending_progress, self._call.peer.revision)
+                self._notify_progress(self._pending_progress)
             self._pending_progress = None
 
     def close_stream(self, retry: int | None = None) -> None:
@@ -311,7 +315,7 @@ class Context(InjectedParameter):
     async def elicit(
         self,
         message: str,
-        schema: Mapping[str, Any] | type | None = None,
+        schema: Any = None,
         *,
         url: str | None = None,
         key: str | None = None,

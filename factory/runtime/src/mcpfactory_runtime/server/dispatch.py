@@ -34,6 +34,7 @@ from mcpfactory_runtime.server.resources_prompts import (
     uri_of,
 )
 from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.server.uri_template import normalize_uri
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -347,12 +348,12 @@ class Dispatcher:
 
     def _subscribe(self, call: Call, channel: ReplyChannel) -> Json:
         uri = uri_of(call)
-        channel.subscriptions.add(uri)
+        channel.subscriptions.add(normalize_uri(uri))
         self._host.record_subscription(uri)
         return {}
 
     def _unsubscribe(self, call: Call, channel: ReplyChannel) -> Json:
-        channel.subscriptions.discard(uri_of(call))
+        channel.subscriptions.discard(normalize_uri(uri_of(call)))
         return {}
 
     async def _listen(self, call: Call, channel: ReplyChannel) -> Json:

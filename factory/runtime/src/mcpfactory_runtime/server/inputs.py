@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from mcpfactory_runtime.protocol.connection import Peer
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, McpError
@@ -115,8 +115,9 @@ class Elicit(Question[Elicited]):
 
     Args:
         message: the message for the user.
-        schema: the form, as a flat object schema or as a class (pydantic model, dataclass, TypedDict). Omit the schema
-            if `url` is given. Fields are strings, numbers, booleans, and choices of one or several strings. Older
+        schema: the form, as a flat object schema or as a class (pydantic model, dataclass, TypedDict). A list of
+            strings, or a type such as `bool`, `Literal["s", "m"]` or an Enum, asks for one value, which becomes the
+            content. Omit the schema if `url` is given. Fields are strings, numbers, booleans, and choices of one or several strings. Older
             revisions get the titles of choices as `enumNames`. If the peer's revision has no multiple choices, `params`
             raises INVALID_REQUEST.
         url: a page for data that must not pass through the client. The answer has no content.
@@ -131,7 +132,7 @@ class Elicit(Question[Elicited]):
     def __init__(
         self,
         message: str,
-        schema: Mapping[str, Any] | type | None = None,
+        schema: Any = None,
         *,
         url: str | None = None,
         elicitation_id: str | None = None,
@@ -148,7 +149,9 @@ class Elicit(Question[Elicited]):
             )
         self.message, self.url, self.elicitation_id = message, url, elicitation_id
         self._make: Callable[[Any], Any] | None = None
-        if isinstance(schema, type):
+        if isinstance(schema, list):
+            schema = Literal[tuple(schema)]
+        if schema is not None and not isinstance(schema, Mapping):
             from mcpfactory_runtime.schemas.pydantic_schemas import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
 
             self._make, given = model_schema(schema)

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.protocol.jsonrpc import encode
 from mcpfactory_runtime.protocol.methods import UPDATED
+from mcpfactory_runtime.server.uri_template import normalize_uri
 from mcpfactory_runtime.types import Json
 
 _FEW: Final = 2_000  # maximum items of a list that is sent as one page without a size check
@@ -126,9 +127,10 @@ class SubscriptionFilter:
         uris = wanted.get("resourceSubscriptions")
         if uris is not None and not (isinstance(uris, list) and all(isinstance(uri, str) for uri in uris)):
             raise McpError(INVALID_PARAMS, "Invalid params: resourceSubscriptions must be a list of strings")
-        self._uris = frozenset(uris or ()) if capabilities.get("resources", {}).get("subscribe") else frozenset()
-        if self._uris:
-            self.honoured["resourceSubscriptions"] = [uri for uri in uris or () if uri in self._uris]
+        self._uris: frozenset[str] = frozenset()
+        if uris and capabilities.get("resources", {}).get("subscribe"):
+            self._uris = frozenset(map(normalize_uri, uris))
+            self.honoured["resourceSubscriptions"] = uris
 
     def wants(self, method: str, params: Json) -> bool:
         """Return True if a notification passes the filter."""

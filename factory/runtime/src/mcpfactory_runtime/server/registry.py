@@ -6,6 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypedDict
 
+from pydantic_core import Url, ValidationError
+
 from mcpfactory_runtime.revisions import TASKS
 from mcpfactory_runtime.server.dependencies import with_dependencies
 from mcpfactory_runtime.server.signature import (
@@ -16,9 +18,10 @@ from mcpfactory_runtime.server.signature import (
     is_async,
     read_signature,
     result_annotation,
+    unwrap_partial,
 )
 from mcpfactory_runtime.server.tool_output import Converter, make_output_converter, unstructured_result
-from mcpfactory_runtime.server.uri_template import UriTemplate
+from mcpfactory_runtime.server.uri_template import STRAY_PERCENT, UriTemplate, normalize_uri
 from mcpfactory_runtime.types import Json
 
 Handler = Callable[..., Any]
@@ -56,6 +59,7 @@ class ToolOptions(PromptOptions, total=False):
     task: Literal["optional", "required"] | None
     defer_task: bool
     inline: bool
+    strict: bool
     timeout: float | None
 
 
@@ -130,6 +134,7 @@ class Tool:
         task: Literal["optional", "required"] | None = None,
         defer_task: bool = False,
         inline: bool = False,
+        strict: bool = False,
         timeout: float | None = None,
     ) -> Tool:
         """Return a tool from a function's name, signature and docstring (see `Server.tool`)."""
@@ -158,6 +163,7 @@ class Tool:
         _add_extras(wire, annotations, icons, meta)
         tool = cls(wire["name"], wire)
         tool.handler = generator_to_list(handler)
+        signature.reads_json_text = not strict
         tool.bind = signature.bind
         tool.context = signature.context
         tool.is_async = is_async(tool.handler)
@@ -302,6 +308,10 @@ class Registry:
         row = self.generated.get(name)
         return self.tools.get(name) or (row.tool if row is not None else None)
 
+    def resource(self, uri: str) -> Resource | None:
+        """Return a resource by URI in any form, or None."""
+        return self.resources.get(uri) or self.resources.get(normalize_uri(uri))
+
     def capabilities(self) -> Json:
         """Return the server's `capabilities`, with the members of all revisions.
 
@@ -374,6 +384,8 @@ def make_resource(
             f"resource {uri!r}: the URI has no scheme\nhint: write notes://today, or notes://{{id}} for many"
         )
     template = UriTemplate(uri)
+    if not template.names:
+        uri = _checked_uri(uri)
     handler = with_dependencies(handler)
     signature = read_signature(handler)
     own_name = name or _handler_name(handler)
@@ -399,6 +411,20 @@ def make_resource(
     if template.names:
         return Template(template, handler, signature, wire, exempt_params)
     return Resource(uri, handler, signature, wire)
+
+
+def _checked_uri(uri: str) -> str:
+    """Return the normal form of a URI, or raise ValueError for a URI that clients refuse."""
+    if STRAY_PERCENT.search(uri):
+        raise ValueError(f"resource {uri!r}: the URI has a % without two hexadecimal digits\nhint: write %25")
+    normal = normalize_uri(uri)
+    try:
+        Url(normal)  # clients on the Python SDK parse every URI of a list in the same way
+    except ValidationError as error:
+        raise ValueError(
+            f"resource {uri!r}: the URI is invalid: {error.errors()[0]['ctx']['error']}\nhint: write notes://today"
+        ) from None
+    return normal
 
 
 def make_prompt(
@@ -498,6 +524,7 @@ def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
 
 
 def _handler_name(handler: Handler) -> str:
+    handler = unwrap_partial(handler)
     name = getattr(handler, "__name__", None) or type(handler).__name__
     if name == "<lambda>":
         raise TypeError("a lambda has no name\nhint: set a name with name=")

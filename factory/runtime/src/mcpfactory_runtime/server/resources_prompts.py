@@ -37,7 +37,7 @@ def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
 
 
 def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
-    resource = registry.resources.get(uri)
+    resource = registry.resource(uri)
     if resource is not None:
         return resource, resource.signature.bind({})
     for template in registry.templates.values():

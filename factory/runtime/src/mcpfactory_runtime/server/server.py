@@ -30,6 +30,7 @@ from mcpfactory_runtime.server.registry import (
     make_prompt,
     make_resource,
 )
+from mcpfactory_runtime.server.uri_template import normalize_uri
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Server(ObservabilityMixin, CompositionMixin):
                 (docs/reference/authorization.md). `task`: "optional" if calls may be tasks, "required" if calls must be
                 tasks (docs/reference/tasks.md). `defer_task`: True if the handler decides when a call becomes a task.
                 `inline`: True runs a `def` function on the event loop; the function must not block. `timeout`: seconds
-                after which a call fails.
+                after which a call fails. `strict`: True refuses JSON text for lists and objects.
 
         Raises:
             TypeError: a parameter is unsupported, or `inline` is combined with `async def` or a timeout.
@@ -236,8 +237,10 @@ class Server(ObservabilityMixin, CompositionMixin):
             KeyError: no resource or template has this URI.
         """
         registry = self.registry
-        collection: Any = registry.templates if uri in registry.templates else registry.resources
-        registry.remove(collection, uri)
+        if uri in registry.templates:
+            registry.remove(registry.templates, uri)
+        else:
+            registry.remove(registry.resources, normalize_uri(uri))
         self.notify_changed("resources")
 
     @overload
@@ -463,7 +466,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     def notify_resource_updated(self, uri: str) -> None:
         """Notify subscribers at this server and its parents that a resource changed. This method is thread-safe."""
-        self._publish(UPDATED, {"uri": uri})
+        self._publish(UPDATED, {"uri": normalize_uri(uri)})
         for whole in tuple(self.wholes):
             whole.notify_resource_updated(uri)
 

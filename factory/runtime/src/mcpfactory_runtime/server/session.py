@@ -31,6 +31,10 @@ DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"}
 DROP_AT: Final = 1 << 20
 """Number of unread bytes above which notifications in `DROPPABLE` are dropped."""
 
+# Seconds between the last progress and the result of a call. The TypeScript SDK drops progress that it reads together
+# with the result of the same call.
+PROGRESS_GAP: Final = 0.05
+
 
 class Session:
     """Session of one client. Use a session only in the event loop."""
@@ -38,6 +42,8 @@ class Session:
     principal = ""
     private = False
     session_id: str | None = None
+    progress_gap = 0.0
+    """Minimum seconds between the last progress notification and the result of a call."""
 
     def __init__(self, server: ServerInterface, send: Callable[[bytes], None]) -> None:
         self._server = server
@@ -60,10 +66,11 @@ class Session:
 
     def receive(self, data: bytes | OversizeMessage) -> Event:
         """Decode a message to an event."""
+        if isinstance(data, OversizeMessage):
+            limit = self._server.max_message_size
+            error = McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")
+            return self.connection.decode_error_reply(error, data.request_id)
         try:
-            if isinstance(data, OversizeMessage):
-                limit = self._server.max_message_size
-                raise McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")
             message = jsonrpc.decode(data)
         except McpError as error:
             return self.connection.decode_error_reply(error)
@@ -136,6 +143,8 @@ class Session:
     async def _finish(self, call: Call, outcome: Awaitable[Json]) -> None:
         try:
             answer: Json | McpError = await answer_or_error(call, outcome)
+            if call.progressed is not None and self.progress_gap:
+                await asyncio.sleep(call.progressed + self.progress_gap - self._loop.time())
         except asyncio.CancelledError:
             if self.connection.in_flight.get(call.id) is not call:  # the client canceled the call, so send no response
                 raise

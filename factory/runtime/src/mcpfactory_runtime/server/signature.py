@@ -18,11 +18,12 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
+from contextlib import suppress
 from copy import deepcopy
 from functools import partial, wraps
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
-from pydantic_core import SchemaValidator, ValidationError
+from pydantic_core import SchemaValidator, ValidationError, from_json
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.schemas.builtin_types import builtin_schema
@@ -50,9 +51,13 @@ class Signature:
         context: name of the parameter that takes the `Context`, or None.
         returns: the return annotation, or `inspect.Signature.empty`.
         names: the arguments, in order.
+        reads_json_text: True accepts JSON text for a list or an object, because some models send such text.
     """
 
-    __slots__ = ("_defaults", "_validate", "context", "description", "names", "required", "returns", "schema")
+    __slots__ = (
+        *("_defaults", "_validate", "context", "description", "names"),
+        *("reads_json_text", "required", "returns", "schema"),
+    )
 
     def __init__(
         self,
@@ -70,6 +75,7 @@ class Signature:
         self.returns = returns
         self.names = list(schema["properties"])
         self.required = set(schema.get("required", ()))
+        self.reads_json_text = False
         self._validate = validator.validate_python
         self._defaults = defaults
 
@@ -78,11 +84,23 @@ class Signature:
         try:
             bound: Json = self._validate(arguments)
         except ValidationError as error:
-            raise ArgumentsError(self._explain(error)) from None
+            bound = self._validate_parsed(arguments, error)
         for name, make in self._defaults.items():
             if name not in bound:
                 bound[name] = make()
         return bound
+
+    def _validate_parsed(self, arguments: Json, error: ValidationError) -> Json:
+        """Validate again with the JSON texts in the invalid arguments parsed, or raise ArgumentsError."""
+        wrong = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}
+        parsed = {name: _parsed(value) if name in wrong else value for name, value in arguments.items()}
+        if self.reads_json_text and parsed != arguments:
+            try:
+                valid: Json = self._validate(parsed)
+                return valid
+            except ValidationError as second:
+                error = second
+        raise ArgumentsError(self._explain(error)) from None
 
     def _explain(self, error: ValidationError) -> str:
         lines = []
@@ -98,14 +116,27 @@ class Signature:
         return "\n".join(lines)
 
 
+def _parsed(value: Any) -> Any:
+    """Return the list or object in a JSON text, or any other value unchanged."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError):
+            return from_json(value)
+    return value
+
+
 def read_signature(handler: Handler) -> Signature:
     """Read a handler's signature."""
     hints = resolved_hints(handler)
-    description, sentences = read_docstring(inspect.getdoc(handler))
+    description, sentences = read_docstring(inspect.getdoc(unwrap_partial(handler)))
     parameters: dict[str, tuple[Any, Any, bool]] = {}
     context = None
     for parameter in inspect.signature(handler).parameters.values():
         annotation = hints.get(parameter.name, Any)
+        if parameter.name == "self" and not parameters and "self" not in hints:
+            raise TypeError(
+                f"{_name(handler)}: the method has no object\nhint: register the method of an object: "
+                f"server.tool(thing.{getattr(handler, '__name__', 'method')})"
+            )
         if takes_context(annotation):
             if context is not None:
                 raise TypeError(
@@ -154,6 +185,7 @@ def takes_context(annotation: Any) -> bool:
 
 def resolved_hints(handler: Handler) -> dict[str, Any]:
     """Return the handler's annotations with names resolved."""
+    handler = unwrap_partial(handler)
     target = handler if inspect.isroutine(handler) else type(handler).__call__
     try:
         return get_type_hints(target, include_extras=True)
@@ -162,6 +194,13 @@ def resolved_hints(handler: Handler) -> dict[str, Any]:
             f"{_name(handler)}: {error}\nhint: import the types of a handler's parameters at "
             "module level, outside `if TYPE_CHECKING:`"
         ) from None
+
+
+def unwrap_partial(handler: Handler) -> Handler:
+    """Return the function of a `functools.partial`, or any other handler unchanged."""
+    while isinstance(handler, partial):
+        handler = handler.func
+    return handler
 
 
 def is_async(handler: Handler) -> bool:

@@ -1,4 +1,4 @@
-"""Matching of URIs against URI templates (RFC 6570, levels 1 to 3), to get the values of the variables.
+"""Normal form of URIs, and URI templates (RFC 6570, levels 1 to 3), which return the values of their variables.
 
 Every operator is supported. `{name*}` also matches slashes. Query variables such as `{?a,b}` may come in any order, and
 may be missing.
@@ -11,7 +11,11 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 _EXPRESSION: Final = re.compile(r"\{([+#./;?&]?)([^{}]+)\}")
-_NAME: Final = re.compile(r"^[A-Za-z_]\w*\*?$")
+_NORMAL: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]*")
+_RESERVED: Final = ":/?#[]@!$&'()*+,;="
+_ESCAPE: Final = re.compile("%([0-9A-Fa-f]{2})")
+STRAY_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})")
+"""A percent sign that begins no percent-encoded byte."""
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:[/\\]")
 
@@ -26,6 +30,21 @@ _RULES: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 
+def normalize_uri(uri: str) -> str:
+    """Return the URI percent-encoded where RFC 3986 requires it, and only there, so that equal URIs have one form."""
+    if _NORMAL.fullmatch(uri):
+        return uri
+    from urllib.parse import quote  # noqa: PLC0415 - only for URIs with escapes
+
+    return _ESCAPE.sub(_normal_escape, quote(STRAY_PERCENT.sub("%25", uri), _RESERVED + "%", errors="replace"))
+
+
+def _normal_escape(escape: re.Match[str]) -> str:
+    character = chr(int(escape[1], 16))
+    unreserved = character not in _RESERVED and _NORMAL.fullmatch(character)
+    return character if unreserved else escape[0].upper()
+
+
 class UriTemplate:
     """A URI template.
 
@@ -35,7 +54,7 @@ class UriTemplate:
         optional: query variables, which a URI may omit.
     """
 
-    __slots__ = ("_pattern", "_segments", "names", "optional", "text")
+    __slots__ = ("_has_fragment", "_pattern", "_segments", "names", "optional", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -44,19 +63,26 @@ class UriTemplate:
         self._segments: set[str] = set()  # names of variables that match exactly one path segment
         pattern, position = "", 0
         for expression in _EXPRESSION.finditer(text):
-            pattern += re.escape(text[position : expression.start()])
+            pattern += re.escape(normalize_uri(text[position : expression.start()]))
             pattern += self._expression(expression[1], expression[2].split(","))
             position = expression.end()
         rest = text[position:]
         if "{" in rest or "}" in rest:
             raise ValueError(f"unbalanced braces in the URI template {text!r}")
-        self._pattern = re.compile(pattern + re.escape(rest))
+        self._pattern = re.compile(pattern + re.escape(normalize_uri(rest)))
+        self._has_fragment = "#" in text
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """Return the percent-decoded values of the variables, or None if the URI does not match."""
+        """Return the percent-decoded values of the variables, or None if the URI does not match.
+
+        If the template has query variables and no fragment, the URI's fragment is ignored.
+        """
+        uri = normalize_uri(uri)
         query: dict[str, str] = {}
         if self.optional:
+            uri, mark, fragment = uri.partition("#")
             uri, _, text = uri.partition("?")
+            uri += mark + fragment if self._has_fragment else ""
             query = dict(pair.partition("=")[::2] for pair in text.split("&") if pair)
             if not self.optional.issuperset(query):
                 return None
@@ -77,9 +103,9 @@ class UriTemplate:
     def _expression(self, operator: str, variables: list[str]) -> str:
         parts = []
         for variable in variables:
-            if not _NAME.match(variable):
+            name = variable.removesuffix("*")
+            if not name.isidentifier():
                 raise ValueError(f"{variable!r} in the URI template {self.text!r} is not a valid variable name")
-            name = variable.rstrip("*")
             if name in self.names:
                 raise ValueError(f"the URI template {self.text!r} has the variable {name!r} twice")
             self.names.append(name)

@@ -22,6 +22,7 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.inputs import Argument, Completion, CompletionContext, Elicit, Question
 from mcpfactory_runtime.server.registry import Prompt, Resource, Template, Tool
 from mcpfactory_runtime.server.results import EmbeddedText
+from mcpfactory_runtime.server.uri_template import normalize_uri
 from mcpfactory_runtime.types import Json
 
 PassOn = Callable[[str, Json, Context], Awaitable[Json]]
@@ -87,7 +88,7 @@ def relayed_resource(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames
     """Return a resource that relays requests to the remote server."""
     uri = names.uri(str(wire["uri"]))
     reader = _ResourceReader(pass_on, names, uri)
-    return Resource(uri, reader, _UncheckedArguments(), {**wire, "uri": uri})  # type: ignore[arg-type]  # only `bind` is used
+    return Resource(normalize_uri(uri), reader, _UncheckedArguments(), {**wire, "uri": uri})  # type: ignore[arg-type]  # only `bind` is used
 
 
 def relayed_template(

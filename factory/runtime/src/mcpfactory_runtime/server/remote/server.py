@@ -140,7 +140,9 @@ class RemoteServer(Server):
     def record_subscription(self, uri: str) -> None:
         """Subscribe to a resource of the server on behalf of a client."""
         templates = self.registry.templates.values()
-        served = uri in self.registry.resources or any(one.template.match(uri) is not None for one in templates)
+        served = self.registry.resource(uri) is not None or any(
+            one.template.match(uri) is not None for one in templates
+        )
         if served and uri not in self._followed:
             self._followed.add(uri)
             self._following.set()

@@ -12,8 +12,10 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from mcpfactory_runtime.auth import Authorization
+from mcpfactory_runtime.auth.authorization import issuer_metadata_url, resource_metadata_url
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import ErrorReply
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
@@ -123,6 +125,8 @@ class HttpApp:
         proxy = None if auth is None or isinstance(auth, Authorization) else auth
         believed = auth if auth is None or isinstance(auth, Authorization) else auth.authorization
         self._gate = create_gate(believed, server, self.path)
+        self._metadata_urls = [] if believed is None else [resource_metadata_url(believed.resource)]
+        self._metadata_urls += [] if proxy is None else [issuer_metadata_url(proxy.issuer)]
         self._hosts = LOOPBACK | self._gate.hosts if allowed_hosts is None else frozenset(allowed_hosts)
         self._origins = frozenset(allowed_origins)
         self._login = None if proxy is None else self._create_login(proxy, store)
@@ -217,6 +221,28 @@ class HttpApp:
             yield
         finally:
             await self._life.end()
+
+    def mount_on(self, app: Any, prefix: str) -> None:
+        """Mount this application in a Starlette or FastAPI application, after the existing routes.
+
+        The outer application also runs the lifespan, and serves the metadata of the authorization at the root of the
+        host (RFC 9728 §3.1, RFC 8414 §3.1). With `auth`, the path of the resource is `prefix` and then `path`.
+
+        Args:
+            app: the outer application.
+            prefix: path of the mount, such as `/books`.
+        """
+        for url in self._metadata_urls:
+            app.router.add_route(urlsplit(url).path, self)
+        app.mount(prefix, self)
+        inner = app.router.lifespan_context
+
+        @asynccontextmanager
+        async def both(outer: Any) -> AsyncIterator[Any]:
+            async with self.lifespan(), inner(outer) as state:
+                yield state
+
+        app.router.lifespan_context = both
 
     async def _enter(self, stack: AsyncExitStack) -> None:
         self._probes.draining = False

@@ -24,7 +24,7 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.http import Rejection, declares_json_body
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
 from mcpfactory_runtime.revisions import LEGACY, Revision
-from mcpfactory_runtime.server.session import DROPPABLE, Session
+from mcpfactory_runtime.server.session import DROPPABLE, PROGRESS_GAP, Session
 from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.transports.http.asgi import (
     AsgiRequest,
@@ -277,6 +277,8 @@ def _expects_answer(event: Event) -> bool:
 
 class SseSession(Session):
     """One HTTP+SSE client and its stream."""
+
+    progress_gap = PROGRESS_GAP
 
     def __init__(self, server: ServerInterface, principal: str) -> None:
         self.principal = principal
