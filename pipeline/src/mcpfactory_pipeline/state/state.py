@@ -29,13 +29,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from pydantic_core import from_json
-
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import canonical_json
 from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, UPGRADE, Event, Step, stage_and_run_of
 
-SCHEMA: Final = 2
+SCHEMA: Final = 2  # of `to_json`: the content of state files before view.py, and of snapshots
 _KEPT: Final = 10
 _OFFERED_BEFORE: Final = 5  # number of earlier candidates per channel that are kept for rollbacks
 
@@ -136,8 +134,8 @@ class ServerState:
         publishing: target → release whose publication is in progress or was interrupted.
         decisions: stage → decisions about the stage's latest content.
         sent_back: stage that must run again → the rejection that requires it.
-        begun: starts of stages without an end; not in the state file.
-        last: ID of the newest event; not in the state file.
+        begun: starts of stages without an end; not in `to_json`.
+        last: ID of the newest event; not in `to_json`.
     """
 
     server: str
@@ -156,7 +154,7 @@ class ServerState:
     last: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the state file. Empty tables in `_OPTIONAL` are omitted."""
+        """Return all facts for a snapshot. Empty tables in `_OPTIONAL` are omitted."""
         found: dict[str, Any] = {"state": SCHEMA}
         for name in _STORED:
             value = getattr(self, name)
@@ -389,7 +387,7 @@ def _pruned(state: ServerState) -> ServerState:
 
 
 def state_to_text(state: ServerState) -> str:
-    """Return the canonical text. Each fact has its own line, so that Git can merge states."""
+    """Return the canonical text of all facts, which was the state file of schema 2."""
     return canonical_json(state.to_json()) + "\n"
 
 
@@ -399,38 +397,17 @@ def repair_hint(where: str) -> str:
     return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 
 
-def has_newer_schema(text: str) -> bool:
-    """Return True if a newer mcpfactory wrote a state file."""
-    schema = _schema_of(text)
-    return isinstance(schema, int) and schema > SCHEMA
+def state_from_json(content: Mapping[str, Any]) -> ServerState:
+    """Return the state that `ServerState.to_json` described.
 
-
-def _schema_of(text: str) -> Any:
-    try:
-        return from_json(text)["state"]
-    except (ValueError, TypeError, KeyError):
-        return None
-
-
-def parse(text: str, where: str) -> ServerState:
-    """Parse a state file that `state_to_text` wrote."""
-    hint = repair_hint(where)
-    if "\n<<<<<<<" in f"\n{text}":
-        raise StateError(f"{where} contains merge conflict markers", hint=hint)
-    try:
-        content: dict[str, Any] = from_json(text)
-        if (schema := content.get("state")) not in {SCHEMA, None}:
-            raise StateError(
-                f"{where} has state schema {schema!r}, but this version of mcpfactory reads {SCHEMA}",
-                hint=UPGRADE if has_newer_schema(text) else hint,
-            )
-        for name, record in _RECORDS.items():
-            content[name] = {key: record(**_tuples(one)) for key, one in content.get(name, {}).items()}
-        return ServerState(**{name: content[name] for name in _STORED if name in content or name not in _OPTIONAL})
-    except KeyError as error:
-        raise StateError(f"{where} is not a valid state: {error.args[0]} is missing", hint=hint) from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise StateError(f"{where} is not a valid state: {error}", hint=hint) from error
+    Raises:
+        KeyError: a field is missing.
+        TypeError: a field has another type.
+    """
+    found = {name: content[name] for name in _STORED if name in content or name not in _OPTIONAL}
+    for name, record in _RECORDS.items():
+        found[name] = {key: record(**_tuples(one)) for key, one in content.get(name, {}).items()}
+    return ServerState(**found)
 
 
 def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:
