@@ -17,6 +17,7 @@ from pydantic_core import from_json
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular_file
 from mcpfactory_pipeline.state import event_schema
+from mcpfactory_pipeline.state.short_events import expand
 from mcpfactory_pipeline.state.state import repair_hint
 
 MAX_HISTORY_BYTES: Final = 1 << 31  # maximum size of a history in bytes; enough for millions of events
@@ -47,6 +48,7 @@ def read(file: Path, where: str) -> list[event_schema.Event]:
 def parse(data: bytes, where: str) -> list[event_schema.Event]:
     """Parse a history by the same rules as `read`."""
     events: dict[str, event_schema.Event] = {}
+    short = dict[str, tuple[int, bytes]]()
     lines, limits = data.split(b"\n"), event_schema.newest_valid_times()
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -58,6 +60,15 @@ def parse(data: bytes, where: str) -> list[event_schema.Event]:
                 break
             raise _invalid_event(where, number, line, error) from error
         events[event["id"]] = event
+        if event["event"] == event_schema.STAGE_ENDED:
+            short[event["id"]] = number, line
+    for key, (number, line) in sorted(short.items()):
+        try:
+            start, end = expand(events[key], events)
+            event_schema.validate_event(end)
+        except ValueError as error:
+            raise _invalid_event(where, number, line, error) from error
+        events |= {start["id"]: start, key: end}
     return [events[key] for key in sorted(events)]
 
 

@@ -136,7 +136,7 @@ def _by_id(data: bytes) -> dict[str, Event]:
 def _event(line: bytes) -> Event | None:
     try:
         event = json.loads(line)
-        parse_time(str(event["at"]))
+        parse_time(str(event["at"])) if "at" in event else None
     except (ValueError, TypeError, KeyError, RecursionError, StateError):
         return None
     return event if isinstance(event, dict) and isinstance(event["id"], str) else None

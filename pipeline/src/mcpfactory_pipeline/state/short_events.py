@@ -1,0 +1,96 @@
+"""Short form of a finished stage in a history: one line instead of two events.
+
+A `stage.ended` line contains the start and the end of a stage. It omits facts that follow from other facts: times that
+the IDs contain, the fingerprint, and entries that are equal in the stage's previous end (`base`). Readers get the two
+full events back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.hashing import hash_named_texts
+from mcpfactory_pipeline.base.ids import format_time, id_creation_time
+from mcpfactory_pipeline.state.event_schema import STAGE_ENDED, STAGE_START, Event, Step, stage_and_run_of
+
+_FINISHED: Final = "stage.finished"
+_DELTAS: Final = ("inputs", "made_from", "summary", "built", "artifacts")
+_COMMON: Final = ("actor", "stage", "run")  # equal facts of start and end
+
+
+def shorten(events: Iterable[Event], bases: Mapping[str, Event]) -> Iterator[Event]:
+    """Yield the events with each pair of start and end as one line, if the line expands to these events.
+
+    `bases` has earlier ends by stage. The base must be in the same history.
+    """
+    ordered = sorted(events, key=lambda event: str(event["id"]))
+    starts: dict[Step, Event] = {stage_and_run_of(one): one for one in ordered if one["event"] == STAGE_START}
+    known, short = dict(bases), dict[str, Event]()
+    for end in (one for one in ordered if one["event"] == _FINISHED):
+        start, base = starts.get(stage_and_run_of(end)), known.get(str(end["stage"]))
+        known[str(end["stage"])] = end
+        if start and (line := _shorten(start, end, base)):
+            short |= {str(end["id"]): line, str(start["id"]): {}}
+    yield from filter(None, (short.get(str(event["id"]), event) for event in ordered))
+
+
+def _shorten(start: Event, end: Event, base: Event | None) -> Event | None:
+    if not start["id"] < end["id"] or any(start.get(name) != end.get(name) for name in _COMMON):
+        return None
+    base = base if base and base["id"] < start["id"] and not _has_null(end) else None
+    began = {name: fact for name, fact in start.items() if name not in {*_COMMON, "event"}}
+    line = {**end, "event": STAGE_ENDED, "began": began}
+    for facts in (line, began):
+        if facts["at"] == _time_of(facts):
+            del facts["at"]
+    if line["fingerprint"] == hash_named_texts(end["inputs"]):
+        del line["fingerprint"]
+    for name in _DELTAS:
+        if delta := _delta(base.get(name, {}) if base else {}, end.get(name, {})):
+            line[name] = delta
+        else:
+            line.pop(name, None)
+    if base:
+        line["base"] = base["id"]
+    known = {str(base["id"]): base} if base else {}
+    return line if expand(line, known) == (start, end) else None
+
+
+def _time_of(event: Event) -> str:
+    return format_time(datetime.fromtimestamp(id_creation_time(str(event["id"])), UTC))
+
+
+def _has_null(event: Event) -> bool:
+    """Return True if the event has a null, which means a removed entry in the short form."""
+    return any(value is None for name in _DELTAS for value in event.get(name, {}).values())
+
+
+def _delta(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    changed = {key: value for key, value in now.items() if key not in before or before[key] != value}
+    return changed | dict.fromkeys(before.keys() - now.keys())
+
+
+def expand(line: Event, known: Mapping[str, Event]) -> tuple[Event, Event]:
+    """Return the start and the end of a stage. `known` has the earlier full events by ID.
+
+    Raises:
+        ValueError: the line needs an event that is missing.
+    """
+    began, base = line["began"], known.get(line.get("base", ""))
+    if "base" in line and base is None:
+        raise ValueError(f"the earlier event {line['base']} is missing")
+    common = {name: line[name] for name in _COMMON}
+    start = {**common, **began, "event": STAGE_START, "at": began.get("at") or _time_of(began)}
+    end = {name: fact for name, fact in line.items() if name not in {"began", "base"}}
+    end |= {"event": _FINISHED, "at": line.get("at") or _time_of(line)}
+    for name in _DELTAS:
+        facts = {**(base or {}).get(name, {}), **line.get(name, {})}
+        kept = {key: value for key, value in facts.items() if value is not None} if base else facts
+        if kept or name in {"inputs", "summary", "artifacts"}:
+            end[name] = kept
+        else:
+            end.pop(name, None)
+    end.setdefault("fingerprint", hash_named_texts(end["inputs"]))
+    return start, end
