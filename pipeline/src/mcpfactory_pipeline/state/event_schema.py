@@ -117,7 +117,7 @@ def _events() -> SchemaValidator:
     parts = dict.fromkeys(("inputs", "made_from", "summary", "built", "artifacts"), _ANYTHING)
     kinds[STAGE_ENDED] = _record(
         {**_ENDED, "event": core_schema.literal_schema([STAGE_ENDED]), "began": _BEGAN},
-        {"at": _MOMENT, "base": _ID, **_ABOUT, **parts},
+        {"at": _MOMENT, "base": _TEXT, **_ABOUT, **parts},
     )
     return SchemaValidator(core_schema.tagged_union_schema(kinds, "event"))
 

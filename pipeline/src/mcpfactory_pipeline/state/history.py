@@ -27,6 +27,9 @@ MAX_EVENT_BYTES: Final = 1 << 24  # maximum size of an event in bytes
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
+_ENDS: Final = frozenset({"stage.finished", event_schema.STAGE_ENDED})
+
+
 def read(file: Path, where: str) -> list[event_schema.Event]:
     """Return all events, sorted by ID and without duplicates. A union merge can repeat and reorder lines.
 
@@ -62,10 +65,18 @@ def parse(data: bytes, where: str) -> list[event_schema.Event]:
         events[event["id"]] = event
         if event["event"] == event_schema.STAGE_ENDED:
             short[event["id"]] = number, line
-    for key, (number, line) in sorted(short.items()):
+    ends = dict[str, list[event_schema.Event]]()
+    for key in sorted(key for key, event in events.items() if event["event"] in _ENDS) if short else ():
+        event = events[key]
+        earlier = ends.setdefault(str(event["stage"]), [])
+        if key not in short:
+            earlier.insert(0, event)
+            continue
+        number, line = short[key]
         try:
-            start, end = expand(events[key], events)
+            start, end = expand(event, earlier)
             event_schema.validate_event(end)
+            earlier.insert(0, end)
         except ValueError as error:
             raise _invalid_event(where, number, line, error) from error
         events |= {start["id"]: start, key: end}
@@ -90,6 +101,8 @@ def _invalid_event(where: str, number: int, line: bytes, error: ValueError) -> S
 
 def event_line(event: event_schema.Event) -> str:
     """Return the line of an event, without a newline."""
+    if event["event"] == event_schema.STAGE_ENDED:
+        return json.dumps(event, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return json.dumps(event, sort_keys=True, ensure_ascii=False)
 
 

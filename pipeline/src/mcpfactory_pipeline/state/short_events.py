@@ -17,6 +17,9 @@ from mcpfactory_pipeline.state.event_schema import STAGE_ENDED, STAGE_START, Eve
 
 _FINISHED: Final = "stage.finished"
 _DELTAS: Final = ("inputs", "made_from", "summary", "built", "artifacts")
+_LOG: Final = "log"  # for the path of the stage's log
+_HERE: Final = "./"  # for the folder of the candidate and stage
+_SUFFIX: Final = 8  # characters of a base's ID; 40 random bits
 _COMMON: Final = ("actor", "stage", "run")  # equal facts of start and end
 
 
@@ -48,14 +51,13 @@ def _shorten(start: Event, end: Event, base: Event | None) -> Event | None:
     if line["fingerprint"] == hash_named_texts(end["inputs"]):
         del line["fingerprint"]
     for name in _DELTAS:
-        if delta := _delta(base.get(name, {}) if base else {}, end.get(name, {})):
+        if delta := _delta(_relative(base, name) if base else {}, _relative(end, name)):
             line[name] = delta
         else:
             line.pop(name, None)
     if base:
-        line["base"] = base["id"]
-    known = {str(base["id"]): base} if base else {}
-    return line if expand(line, known) == (start, end) else None
+        line["base"] = base["id"][-_SUFFIX:]
+    return line if expand(line, [base] if base else []) == (start, end) else None
 
 
 def _time_of(event: Event) -> str:
@@ -72,13 +74,42 @@ def _delta(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
     return changed | dict.fromkeys(before.keys() - now.keys())
 
 
-def expand(line: Event, known: Mapping[str, Event]) -> tuple[Event, Event]:
-    """Return the start and the end of a stage. `known` has the earlier full events by ID.
+def _relative(event: Event, name: str) -> Mapping[str, Any]:
+    """Return the entries of a member without the parts that change with each candidate."""
+    entries: Mapping[str, Any] = event.get(name, {})
+    if name == "inputs" and entries.get("candidate") == event.get("candidate"):
+        return {**entries, **({"candidate": ""} if "candidate" in entries else {})}
+    if name != "artifacts":
+        return entries
+    log, folder = f"logs/{event['stage']}.log", f"{event.get('candidate')}/{event['stage']}/"
+    return {
+        _LOG if path == log else _HERE + path.removeprefix(folder) if path.startswith(folder) else path: value
+        for path, value in entries.items()
+    }
+
+
+def _absolute(event: Event, name: str, entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Reverse `_relative`."""
+    if name == "inputs" and entries.get("candidate") == "":
+        return {**entries, "candidate": event.get("candidate")}
+    if name != "artifacts":
+        return dict(entries)
+    log, folder = f"logs/{event['stage']}.log", f"{event.get('candidate')}/{event['stage']}/"
+    return {
+        log if path == _LOG else folder + path.removeprefix(_HERE) if path.startswith(_HERE) else path: value
+        for path, value in entries.items()
+    }
+
+
+def expand(line: Event, ends: Iterable[Event]) -> tuple[Event, Event]:
+    """Return the start and the end of a stage. `ends` has the earlier ends of the stage, newest first.
 
     Raises:
         ValueError: the line needs an event that is missing.
     """
-    began, base = line["began"], known.get(line.get("base", ""))
+    began, base = line["began"], None
+    if "base" in line:
+        base = next((end for end in ends if str(end["id"]).endswith(line["base"])), None)
     if "base" in line and base is None:
         raise ValueError(f"the earlier event {line['base']} is missing")
     common = {name: line[name] for name in _COMMON}
@@ -86,8 +117,9 @@ def expand(line: Event, known: Mapping[str, Event]) -> tuple[Event, Event]:
     end = {name: fact for name, fact in line.items() if name not in {"began", "base"}}
     end |= {"event": _FINISHED, "at": line.get("at") or _time_of(line)}
     for name in _DELTAS:
-        facts = {**(base or {}).get(name, {}), **line.get(name, {})}
+        facts = {**(_relative(base, name) if base else {}), **line.get(name, {})}
         kept = {key: value for key, value in facts.items() if value is not None} if base else facts
+        kept = _absolute(end, name, kept)
         if kept or name in {"inputs", "summary", "artifacts"}:
             end[name] = kept
         else:
