@@ -29,6 +29,7 @@ from mcpfactory_pipeline.decisions.signatures import SIGNERS, decision_signature
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage, offered_file_name
 from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import Difference, make_difference, verify
@@ -216,11 +217,15 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
     return found
 
 
-def channel_state_faults(workspace: Workspace, state: ServerState) -> tuple[list[str], list[str]]:
+def channel_state_faults(
+    workspace: Workspace, state: ServerState, events: Iterable[Event] = ()
+) -> tuple[list[str], list[str]]:
     """Describe the damaged channels of a server on this machine, then the channels that offer an earlier candidate.
 
-    If this machine has none of the files, the channel is not reported.
+    If this machine has none of the files, the channel is not reported. Candidates that the state no longer has are
+    known only with the server's `events`.
     """
+    built = [event["built"]["files"] for event in events if event.get("built")]
     folder, damaged, late = channels_folder(workspace), list[str](), list[str]()
     for channel, release in sorted(state.channels.items()):
         known = state.candidates.get(release.candidate)
@@ -231,7 +236,7 @@ def channel_state_faults(workspace: Workspace, state: ServerState) -> tuple[list
         if lacks_candidate_files(folder, channel, project, known.files):
             continue
         faults = channel_project_faults(folder, channel, project, known.files)
-        others = (one.files for one in state.candidates.values() if channel in one.channels)
+        others = [*(one.files for one in state.candidates.values()), *built]
         is_late = faults and any(not channel_project_faults(folder, channel, project, files) for files in others)
         found = late if is_late else damaged
         found += [f"{channel} does not offer {release.candidate}: {fault}" for fault in faults]
@@ -279,7 +284,7 @@ def _lasting_faults(workspace: Workspace, store: Store, server: str) -> tuple[li
     if not any(found := channel_state_faults(workspace, store.state(server))):
         return found
     with store.write_lock(server):
-        return channel_state_faults(workspace, store.state(server))
+        return channel_state_faults(workspace, store.state(server), store.history(server))
 
 
 def _channels(workspace: Workspace) -> list[str]:
