@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
 from mcpfactory_pipeline.delivery.publish.candidate_release import read_release
-from mcpfactory_pipeline.delivery.publish.sbom import LockedPackage, locked_packages, sbom_document
+from mcpfactory_pipeline.delivery.publish.sbom import LockedPackage, parse_locked_requirements, sbom_document
 from mcpfactory_pipeline.plan.stage import Artifact
 
 _LOCK: Final = Path(__file__).resolve().parents[1] / "requirements.lock"
@@ -30,7 +30,7 @@ def bill(wheel: Path, lock: str) -> bytes:
     release = read_release("", "", Artifact("", version, wheel.parent, {wheel.name: hash_file(wheel)}))
     needed = set(_needed(release.metadata.requires))
     ours = {wheel_name(one.name): one for one in wheel.parent.glob("*.whl")}
-    packages = [one for one in locked_packages(lock, release) if one.name in needed and one.name not in ours]
+    packages = [one for one in parse_locked_requirements(lock, release) if one.name in needed and one.name not in ours]
     packages += [
         LockedPackage(name, wheel_version(one.name), hashes=(hash_bytes(one.read_bytes()),))
         for name, one in ours.items()

@@ -270,7 +270,9 @@ def test_nobody_is_asked_by_what_only_shows_or_suggests(remote, far):
     done(remote, *PROMOTE, "remote", "--dry-run")
     done(remote, "install", "remote", "--client", "cursor", "--dry-run")
     reader = WorkspaceReader(remote.folder, live=False)
-    assert reader.validator("remote").refusal("mcpfactory pipeline promote remote --channel production") is None
+    assert (
+        reader.suggestion_validator("remote").refusal("mcpfactory pipeline promote remote --channel production") is None
+    )
     assert reader.server("remote").facts.items
     assert far.lists == before
 

@@ -112,6 +112,52 @@ class Shelled(Reading):
         return text(done.stdout + done.stderr)
 
 
+class Evaluator(Shelled):
+    """Evaluates a value as Python."""
+
+    argument = "sum"
+    tool: ClassVar[Json] = {"name": "add_up", "description": "Add up the weights of the animals, such as 3+4."}
+    sample = "3+4"
+
+    def show(self, value: str) -> Json:
+        try:
+            return text(str(eval(value)))
+        except Exception:  # noqa: BLE001 - any value may come
+            return text("this is no sum", isError=True)
+
+
+class Paster(Shelled):
+    """Pastes a value into an SQL query."""
+
+    rule = "security.sql-injection"
+    argument = "keeper"
+    sample = "Ada"
+
+    def show(self, value: str) -> Json:
+        return self.find(f"SELECT name FROM keepers WHERE name = '{value}'")
+
+    def find(self, query: str, *values: str) -> Json:
+        import sqlite3
+
+        with sqlite3.connect(":memory:") as database:
+            database.executescript("CREATE TABLE keepers (name); INSERT INTO keepers VALUES ('Ada'), ('Grace')")
+            try:
+                found = [name for (name,) in database.execute(query, values)]
+            except sqlite3.Error:
+                return text("there is no such keeper", isError=True)
+        return text(f"Found: {', '.join(found)}")
+
+
+class HealthyClerk(Paster):
+    """Passes a value as a parameter of an SQL query, and repeats the value."""
+
+    rule = ""
+
+    def show(self, value: str) -> Json:
+        found = self.find("SELECT name FROM keepers WHERE name = ?", value)
+        return text(f"{value}: {found['content'][0]['text']}")
+
+
 class HealthyGreeter(Shelled):
     """Passes a value to a program, without a shell."""
 

@@ -39,6 +39,7 @@ CHANGES = {
     "Lingering": "http.stream-ends",
     "Diverter": "http.answer-beside-stream",
     "Unprimed": "http.priming-event",
+    "Restarter": "http.event-ids",
     "Primer": "http.priming-event:primes",
     "Refuser": "http.modern-no-event-ids:last-event",
     "Decoder": "http.modern-header-base64:one-marker",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -27,6 +28,7 @@ class ServerHandler(BaseHTTPRequestHandler):
     events = False
     moved = ""
     pending: dict[object, Json]  # request ID → response
+    numbers: Iterator[int]  # unused IDs of events
     sessions: dict[str, bool]  # session ID → True while the session is open
     said: Sequence[str] = ()
     agreed = ""  # revision at the start of a session
@@ -282,9 +284,14 @@ class ServerHandler(BaseHTTPRequestHandler):
         newest = self.agreed == max(self.sample.handshakes)
         if self.wrong("modern-no-event-ids") and self.headers.get("MCP-Protocol-Version") in self.sample.moderns:
             return b"id: 1\r\n"
-        if self.wrong("priming-event") and self.agreed:
+        modern = self.headers.get("MCP-Protocol-Version") in self.sample.moderns
+        if self.wrong("event-ids") and self.headers.get("Mcp-Session-Id") and not modern:
             return b"id: 1\r\n"
-        return b"id: 0\r\ndata:\r\n\r\nid: 1\r\n" if self.agreed and (newest or self.wrong("primes")) else b""
+        first, second = next(self.numbers), next(self.numbers)
+        if self.wrong("priming-event") and self.agreed:
+            return b"id: %d\r\n" % first
+        primes = self.agreed and (newest or self.wrong("primes"))
+        return b"id: %d\r\ndata:\r\n\r\nid: %d\r\n" % (first, second) if primes else b""
 
     def log_message(self, *_: object) -> None:
         pass
@@ -295,5 +302,12 @@ def handler_of(sample: SampleServer, *, events: bool = False, moved: str = "") -
     return type(
         "OneServerHandler",
         (ServerHandler,),
-        {"sample": sample, "events": events, "moved": moved, "sessions": {}, "pending": {}},
+        {
+            "sample": sample,
+            "events": events,
+            "moved": moved,
+            "sessions": {},
+            "pending": {},
+            "numbers": itertools.count(),
+        },
     )

@@ -433,6 +433,43 @@ class NamelessTemplate(SampleServer):
         return super().method(method, params)
 
 
+class Nullifier(SampleServer):
+    """Sends null for the cursor after the last page."""
+
+    rule = "content.member-types"
+
+    def method(self, method: str, params: Json) -> Json:
+        found = super().method(method, params)
+        return {**found, "nextCursor": None} if method == "resources/list" else found
+
+
+class Rememberer(HealthyYoungster):
+    """Lists another tool after a call."""
+
+    rule = "modern.list-after-calls"
+    called_before = False
+
+    def call(self, name: str, arguments: Json) -> Json:
+        self.called_before = True
+        return super().call(name, arguments)
+
+    def tools(self) -> list[Json]:
+        more = {"name": "close_gate", "description": "Close the gate of the zoo.", "inputSchema": {"type": "object"}}
+        return [*super().tools(), *([more] if self.called_before else [])]
+
+
+class ShortSighted(SampleServer):
+    """Ends at a line of more than 64 KiB."""
+
+    own_process = True
+    rule = "process.large-message"
+
+    def feed(self, line: str) -> None:
+        if len(line) > 64 * 1024:
+            sys.exit("the line is too long")
+        super().feed(line)
+
+
 class Modest(SampleServer):
     """Lists tools without declaring them."""
 

@@ -23,7 +23,7 @@ class Exhausted(SampleServer):
 class Confessor(SampleServer):
     """Its error texts contain the address of its database."""
 
-    rule = "security.credentials-in-errors"
+    rule = "security.credentials-in-texts"
 
     def accept(self, name: str, arguments: Json) -> Json | None:
         refused = super().accept(name, arguments)

@@ -129,7 +129,9 @@ def test_a_run_that_broke_off_before_the_channel_was_moved_back_leaves_that_to_t
     books.configure(CHANNELS, SMOKE)
     books.run("good")
     with monkeypatch.context() as patch:
-        patch.setattr("mcpfactory_pipeline.run.runner.rollback_failed_channels", lambda *_arguments, **_options: [])
+        patch.setattr(
+            "mcpfactory_pipeline.run.runner.rollback_and_hold_failed_channels", lambda *_arguments, **_options: []
+        )
         books.run("bad")
     assert offered(books.space, "staging") == [b"bad"]
     books.run()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from mcpfactory_pipeline.delivery.publish.publish import find_release, publish
-from mcpfactory_pipeline.delivery.publish.sbom import LockedPackage, locked_packages, sbom_document
+from mcpfactory_pipeline.delivery.publish.sbom import LockedPackage, parse_locked_requirements, sbom_document
 
 LOCKED = """\
 # for sha256:0
@@ -53,7 +53,7 @@ def test_the_same_release_gives_the_same_bytes_and_another_one_others(promoted):
 def test_packages_that_were_resolved_stand_in_it_with_their_hashes(promoted):
     promoted.put(requires=("httpx>=0.28,<1",))
     release = find_release(promoted.workspace, "books", "production")
-    packages = locked_packages(LOCKED, release)
+    packages = parse_locked_requirements(LOCKED, release)
     assert packages == [
         LockedPackage("httpx", "0.28.1", hashes=("1" * 64, "2" * 64)),
         LockedPackage("typing-extensions", "4.15.0", hashes=("3" * 64,)),

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.types import Json
 
-CanaryKind = Literal["file", "command", "address"]
+CanaryKind = Literal["file", "command", "address", "query"]
 
 WORDS: Final = "mcpfactory-bait-7c1d90e2: a reader of this left its folder"
 _ELSEWHERE: Final = Path(os.__file__)  # an existing file outside all temporary folders
@@ -32,6 +32,11 @@ _FACTORS: Final = (40013, 3)
 _PRODUCT: Final = f"bait{_FACTORS[0] * _FACTORS[1]}"
 _SUM: Final = f"bait$(({_FACTORS[0]}*{_FACTORS[1]}))"  # only a shell computes this expression and prints the product
 COMMANDS: Final = (f"x; echo {_SUM} #", f"$(echo {_SUM})", f"x' ; echo {_SUM} ; '")
+# Only interpreters of Python and JavaScript compute these expressions; expressions of calculators have no imports.
+CODE: Final = (
+    f"'bait'+str(__import__('operator').mul({_FACTORS[0]},{_FACTORS[1]}))",
+    f"'bait'+Function('return {_FACTORS[0]}*{_FACTORS[1]}')()",
+)
 _PATHS: Final = re.compile(r"(?:^|_)(?:path|file|filename|filepath|dir|directory|folder|document|template)s?(?:$|_)")
 _ADDRESSES: Final = re.compile(r"(?:^|_)(?:url|uri|href|link|endpoint|webhook|site|website)s?(?:$|_)")
 _RUNS_COMMANDS: Final = re.compile(
@@ -39,9 +44,10 @@ _RUNS_COMMANDS: Final = re.compile(
     r"|\b(run|runs|running)\b[^.]{0,60}\b(code|scripts?|programs?|python|javascript)\b",
     re.IGNORECASE,
 )
+_RUNS_CODE: Final = re.compile(r"\b(code|script|python|javascript|repl|interpreter|eval)\b", re.IGNORECASE)
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
-_MOST_TOOLS: Final = 5  # maximum number of tools that get each kind of canary
-_MOST_ARGUMENTS: Final = 2  # maximum number of arguments per tool that get canaries
+MAX_TOOLS: Final = 5  # maximum number of tools that get each kind of canary
+MAX_ARGUMENTS: Final = 2  # maximum number of arguments per tool that get canaries
 VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # variables of a URI template (RFC 6570)
 _DEEP: Final = "../" * 16
 
@@ -117,7 +123,7 @@ class Canaries:
         """Return True if the answer shows that the canary was used. Call this method once after each attempt."""
         visited, self._visited = self._visited, False
         read = WORDS in received or _words_elsewhere() in received
-        return {"file": read, "command": _PRODUCT in received, "address": visited}[kind]
+        return {"file": read, "command": _PRODUCT in received, "address": visited}.get(kind, False)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._visited = True
@@ -137,7 +143,6 @@ def canary_tool_probes(
     tools: Sequence[tuple[str, Json]],
     made: Mapping[str, Mapping[str, Any]],
     canaries: Canaries,
-    failed: Container[str] = (),
 ) -> Iterator[CanaryProbe]:
     """Yield calls of tools that have already answered; each call contains one canary.
 
@@ -145,8 +150,6 @@ def canary_tool_probes(
         tools: (name, tool) pairs of the tools that may be called.
         made: tool → arguments of a call that it answered, for each of `tools`.
         canaries: the file and the listener.
-        failed: tools that answered with an error; only their address arguments are tested, because the guessed
-            address may have been unreachable.
     """
     file, elsewhere = canaries.file, _ELSEWHERE
     kinds: tuple[tuple[CanaryKind, _Takes, bool, tuple[str, ...]], ...] = (
@@ -156,13 +159,13 @@ def canary_tool_probes(
         ("file", _takes_address, True, (elsewhere.as_uri(),)),
         ("address", _takes_address, False, (f"{canaries.url}/bait",)),
         ("command", _takes_command, False, COMMANDS),
+        ("command", _takes_code, False, CODE),
     )
     for kind, takes, confirms, values in kinds:
-        tested = [(name, tool) for name, tool in tools if takes is _takes_address or name not in failed]
-        chosen = [(name, tool, found) for name, tool in tested if (found := takes(name, tool))]
+        chosen = [(name, tool, found) for name, tool in tools if (found := takes(name, tool))]
         # Only some tools are tested, so test tools with a path in their description first.
-        for name, tool, found in sorted(chosen, key=lambda one: not _states_path(one[1], one[2][0]))[:_MOST_TOOLS]:
-            for argument in found[:_MOST_ARGUMENTS]:
+        for name, tool, found in sorted(chosen, key=lambda one: not _states_path(one[1], one[2][0]))[:MAX_TOOLS]:
+            for argument in found[:MAX_ARGUMENTS]:
                 for value in values:
                     params = {"name": name, "arguments": {**made[name], argument: value}}
                     stated = kind == "file" and _states_path(tool, argument)
@@ -198,7 +201,7 @@ def _words(name: str) -> str:
 
 def canary_template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[CanaryProbe]:
     """Yield resource reads. The first template variable is the canary's path, once plain and once percent-encoded."""
-    for one in templates[:_MOST_TOOLS]:
+    for one in templates[:MAX_TOOLS]:
         text = one.get("uriTemplate") if isinstance(one, dict) else None
         first = VARIABLE.search(text) if isinstance(text, str) else None
         if text is None or first is None:
@@ -216,10 +219,14 @@ _Takes = Callable[[str, Json], list[str]]
 """Function that returns the arguments that may take a canary, given the name and the entry of a tool."""
 
 
-def _takes_path(_name: str, tool: Json) -> list[str]:
-    """Return every free text except addresses; arguments whose names suggest a path come first."""
-    found = [key for key, address in _free_texts(tool) if not address]
-    return sorted(found, key=lambda key: not _PATHS.search(_joined(key)))
+def takes_text(_name: str, tool: Json) -> list[str]:
+    """Return every free text except addresses."""
+    return [key for key, address in _free_texts(tool) if not address]
+
+
+def _takes_path(name: str, tool: Json) -> list[str]:
+    """Return the free texts; arguments whose names suggest a path come first."""
+    return sorted(takes_text(name, tool), key=lambda key: not _PATHS.search(_joined(key)))
 
 
 def _takes_address(_name: str, tool: Json) -> list[str]:
@@ -229,7 +236,13 @@ def _takes_address(_name: str, tool: Json) -> list[str]:
 def _takes_command(name: str, tool: Json) -> list[str]:
     if _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
         return []  # running commands is the purpose of this tool
-    return [key for key, address in _free_texts(tool) if not address]
+    return takes_text(name, tool)
+
+
+def _takes_code(name: str, tool: Json) -> list[str]:
+    if _RUNS_CODE.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
+        return []  # running code is the purpose of this tool
+    return takes_text(name, tool)
 
 
 def _free_texts(tool: Json) -> Iterator[tuple[str, bool]]:

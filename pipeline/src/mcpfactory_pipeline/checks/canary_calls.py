@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from mcpfactory_pipeline.checks.call_plan import may_call_tool
 from mcpfactory_pipeline.checks.canaries import (
     Canaries,
     CanaryProbe,
@@ -14,37 +14,46 @@ from mcpfactory_pipeline.checks.canaries import (
     canary_tool_probes,
 )
 from mcpfactory_pipeline.checks.evidence import Evidence, sent_arguments
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.requester import Requester
+from mcpfactory_pipeline.checks.sql_canaries import send_sql_canaries
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
+from mcpfactory_runtime.types import Json
 
 _CANARY: Final = 3.0  # seconds; timeout of the answer to a canary
 
 
 async def send_canaries(
-    evidence: Evidence, canaries: Canaries, conversation: Conversation, requests: Requester, *, allow_calls: bool
+    evidence: Evidence,
+    canaries: Canaries,
+    conversation: Conversation,
+    requests: Requester,
+    *,
+    permitted: Mapping[str, Json],
+    templates: Sequence[Any] = (),
 ) -> None:
-    """Send canaries as arguments of tools that have answered already, and as variables of resource templates."""
+    """Send canaries as arguments of the permitted tools that have answered, and as variables of resource templates."""
     answered = sorted(evidence.calls, key=lambda call: not call.failed)  # successful calls come first
     made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
-    failed = made.keys() - {call.tool for call in answered if not call.failed}
-    named = evidence.named_tools
-    tools = [one for one in named if one[0] in made and may_call_tool(one[0], named, allow_calls=allow_calls)]
-    templates = evidence.lists.get("resources/templates/list")
-    probes = [
-        *canary_tool_probes(tools, made, canaries, failed),
-        *canary_template_probes(templates.items if templates else (), canaries),
-    ]
+    tools = [(name, tool) for name, tool in permitted.items() if name in made]
+    probes = [*canary_tool_probes(tools, made, canaries), *canary_template_probes(templates, canaries)]
+
+    async def ask(probe: CanaryProbe) -> WireExchange:
+        return await requests.request(conversation, probe.method, dict(probe.params), _CANARY)
+
     for probe in probes:
         if requests.seconds_left() <= 0:
             evidence.missing["canaries"] = "the time limit of the validation was reached"
             return
         if probe.confirms and not _was_taken(probe, evidence):
             continue
-        exchange = await requests.request(conversation, probe.method, dict(probe.params), _CANARY)
+        exchange = await ask(probe)
         taken = canaries.taken(probe.kind, json.dumps(exchange.received, ensure_ascii=False))
         evidence.canaries.append(CanaryResult(probe, exchange, taken))
         if exchange.problem.startswith("the server"):
             return
+    if requests.seconds_left() > 0:
+        evidence.canaries += await send_sql_canaries(tools, made, ask)
 
 
 def _was_taken(probe: CanaryProbe, evidence: Evidence) -> bool:

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.checks.call_plan import ApiVariables
 from mcpfactory_pipeline.checks.exchange import mask_secrets, result_text
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.recorder import RequestRecorder, recording_path
-from mcpfactory_pipeline.launch.start_command import convert_client_error, parse_start_failure
+from mcpfactory_pipeline.launch.start_command import convert_client_error, parse_start_script_error
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
@@ -282,7 +282,7 @@ async def run_declared_tests(
         try:
             found += await _TestFile(file, setup, mode, update).run(own, upstream)
         except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
-            if (told := parse_start_failure(str(error))) is not None:
+            if (told := parse_start_script_error(str(error))) is not None:
                 raise told from error
             mistake = convert_client_error(error)
             raise ServerError(f"the server of {file.name} cannot be tested: {mistake}", hint=mistake.hint) from error

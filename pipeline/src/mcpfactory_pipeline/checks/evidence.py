@@ -71,6 +71,7 @@ class Session:
     # Requests with their answers, in the order in which they were sent.
     exchanges: list[WireExchange] = field(default_factory=list)
     messages: list[ServerMessage] = field(default_factory=list)  # server messages that are not answers
+    event_ids: list[str] = field(default_factory=list)  # IDs of the events on all streams (HTTP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +377,7 @@ class Evidence:
     # Calls in older protocol revisions; `title` is the revision.
     older: list[RecordedCall] = field(default_factory=list)
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
+    tools_after_calls: Listing | None = None  # the tools, listed again after calls on the same connection
     in_sandbox: list[WireExchange] = field(default_factory=list)  # exchanges with a process that has no side effects
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # calls that evaluation cases describe as correct
@@ -437,6 +439,13 @@ class Evidence:
         return {
             name: tool for name, tool in self.named_tools if hint(tool, "readOnlyHint") is True and counts[name] == 1
         }
+
+    @property
+    def answered_reads(self) -> dict[str, Json]:
+        """Return method → params of a request without effects that the server answered with a result."""
+        asked = [self.probes.get("read-resource"), self.probes.get("get-prompt")]
+        asked += [call.exchange for call in self.calls if call.tool in self.read_only_tools and not call.failed]
+        return {one.method: one.params for one in asked if one is not None and one.result is not None}
 
     @property
     def output_schemas(self) -> dict[str, Any]:

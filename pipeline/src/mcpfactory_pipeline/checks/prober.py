@@ -84,7 +84,7 @@ from mcpfactory_pipeline.checks.samples import (
     extreme_arguments,
     has_answer_value,
 )
-from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
+from mcpfactory_pipeline.checks.sandboxed_calls import ServerProcess, call_in_sandbox
 from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message, escape_surrogates
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
@@ -99,14 +99,6 @@ _EXTREME: Final = 3.0  # seconds; timeout of the answer to extreme arguments
 _MOST_AGAIN: Final = 2  # maximum tools that are called again in the per-request lifecycle
 _FURTHER: Final = 2.0  # seconds for all calls with further arguments
 _OVER: Final = "the time limit of the validation was reached"
-
-
-def _answered(evidence: Evidence) -> dict[str, Json]:
-    """Map each method to the params of a request without effects that the server answered with a result."""
-    reading = evidence.read_only_tools
-    asked = [evidence.probes.get("read-resource"), evidence.probes.get("get-prompt")]
-    asked += [call.exchange for call in evidence.calls if call.tool in reading and not call.failed]
-    return {one.method: one.params for one in asked if one is not None and one.result is not None}
 
 
 def _last_problem(conversation: Conversation) -> str:
@@ -178,16 +170,15 @@ class ServerProber:
         if evidence.lifecycles:
             await self._malformed_message()
             if self._sandbox is not None and self._command:
-                await call_in_sandbox(
-                    evidence,
-                    self._requests,
-                    self._sandbox,
-                    command=self._command,
-                    environ=self._environ,
-                    cwd=self._target.cwd,
-                )
+                server = ServerProcess(self._command, self._environ, self._target.cwd)
+                await call_in_sandbox(evidence, self._requests, self._sandbox, server, self._canaries)
             if self._target.url is not None:
-                about = (evidence.lifecycles, self._requests.modern, self._requests.seconds_left, _answered(evidence))
+                about = (
+                    evidence.lifecycles,
+                    self._requests.modern,
+                    self._requests.seconds_left,
+                    evidence.answered_reads,
+                )
                 evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=self._target.headers)
                 if self._requests.seconds_left() > 0:
                     await self._two_clients()
@@ -357,6 +348,9 @@ class ServerProber:
             else:
                 await self._probe_all(conversation, "first contact")
             alive = await self._send(conversation, PROBES["malformed"])
+            if alive and self._target.url is None:
+                large = await self._requests.ask(conversation, self._requests.large_message())
+                self.evidence.probes["large"], alive = large, large.received is not None
             if alive and self._cases is None and self._target.url is None:
                 # Do this last, because extreme arguments may keep the server busy.
                 plan = [planned for planned, _ in self._planned]
@@ -422,10 +416,17 @@ class ServerProber:
         await self._call_tools(conversation, comparer)
         await self._read_on(conversation)
         if self._canaries is not None:
+            named, allow_calls = self.evidence.named_tools, self._target.allow_calls
+            permitted = {name: tool for name, tool in named if may_call_tool(name, named, allow_calls=allow_calls)}
+            listing = self.evidence.lists.get("resources/templates/list")
+            templates = listing.items if listing else ()
             about = (self.evidence, self._canaries, conversation, self._requests)
-            await send_canaries(*about, allow_calls=self._target.allow_calls)
+            await send_canaries(*about, permitted=permitted, templates=templates)
         if comparer is not None:
             await comparer.compare()
+        if self._requests.seconds_left() > 0:
+            ask = partial(self._requests.request, conversation)
+            self.evidence.tools_after_calls = await read_all_pages("tools/list", ask)
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
         """Send the probes of a session that apply to the server."""

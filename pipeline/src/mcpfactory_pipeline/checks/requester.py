@@ -22,6 +22,7 @@ from mcpfactory_runtime.types import Json
 ANSWER: Final = 10.0  # seconds; timeout of one answer
 SLOWER: Final = 10  # factor; minimum timeout of an answer, as a multiple of the first answer's duration
 TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
+_LARGE: Final = 256 * 1024  # bytes; readers with a limited line length often stop at 64 KiB
 _STARTS: Final = 10  # factor; extension of the time limit, as a multiple of the first answer's duration
 
 
@@ -80,6 +81,11 @@ class Requester:
         """Return a new id: an integer, a text, or a text of digits, because clients use all three."""
         number = next(self.numbers)
         return (str(number), number, f"mcpfactory-{number}", number)[number % 4] if self._text_ids else number
+
+    def large_message(self) -> Json:
+        """Return a request without effects that has more than 256 KiB."""
+        method = "ping" if self.lifecycle == "legacy" else "server/discover"
+        return self.message(method, {"_meta": {"mcpfactory.example/padding": "x" * _LARGE}})
 
     async def ask(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
         """Send a message; if the result asks questions, retry with the answers. Return the last exchange."""

@@ -28,8 +28,10 @@ _MAX_NAMED: Final = 8  # maximum values of one enum
 _LONG_TEXT: Final = "mcpfactory " * 1_000
 # An empty text, characters beyond the Basic Multilingual Plane, an unknown name, and texts with two-byte characters.
 _ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-nothing", "é" * 300, "e" + "é" * 300)
-# Text in quotation marks, or the word after "e.g.".
-_QUOTED: Final = re.compile(r"""(?<!\w)["'`‘“]([^"'`‘’“”\n]{1,200})["'`’”](?!\w)|\be\.g\.,? ([^\s,;)"'`‘“]+)""")
+# Text in quotation marks, or the word after "e.g." or "such as".
+_QUOTED: Final = re.compile(
+    r"""(?<!\w)["'`‘“]([^"'`‘’“”\n]{1,200})["'`’”](?!\w)|\b(?:e\.g\.,?|such as) ([^\s,;)"'`‘“]+)"""
+)
 OUTSIDE: Final = "with the out-of-range value"
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 

@@ -9,19 +9,39 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from mcpfactory_pipeline.checks.call_plan import MAX_CALLS, PlannedCall, plan_second_guesses, record_call
-from mcpfactory_pipeline.checks.evidence import Evidence, Session
-from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, initialize_params
+from mcpfactory_pipeline.checks.call_plan import (
+    MAX_CALLS,
+    PlannedCall,
+    plan_invalid_calls,
+    plan_second_guesses,
+    record_call,
+)
+from mcpfactory_pipeline.checks.canaries import Canaries
+from mcpfactory_pipeline.checks.canary_calls import send_canaries
+from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
+from mcpfactory_pipeline.checks.evidence import AnswerDuringSlowCall, Evidence, Session, sent_arguments
+from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, QUICK, initialize_params
+from mcpfactory_pipeline.checks.probes import read_all_pages
 from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.samples import sample_arguments
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
 from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox, side_effect_free_level
+from mcpfactory_runtime.types import Json
 
 _ANSWER: Final = 5.0  # seconds; timeout of a call, because a tool may wait for the network
 _START: Final = 15.0  # seconds; timeout of the first answer
+
+
+class ServerProcess(NamedTuple):
+    """How the server's own process starts, without launchers such as `npx`."""
+
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    cwd: Path | None
 
 
 @contextmanager
@@ -44,10 +64,8 @@ async def call_in_sandbox(
     evidence: Evidence,
     requests: Requester,
     sandbox: Sandbox,
-    *,
-    command: Sequence[str],
-    environ: Mapping[str, str],
-    cwd: Path | None,
+    server: ServerProcess,
+    canaries: Canaries | None,
 ) -> None:
     """Call the tools that were not called before, and add the answered calls to `evidence.calls`.
 
@@ -57,26 +75,54 @@ async def call_in_sandbox(
         evidence: the record to extend.
         requests: builds and sends the requests until the time limit.
         sandbox: a sandbox without side effects.
-        command: the command of the server's own process, without launchers such as `npx`.
-        environ: the server's environment.
-        cwd: the server's working directory.
+        server: the server to start in the sandbox.
+        canaries: values that a careless tool treats as a file or a command.
     """
     tools = {name: tool for name, tool in evidence.named_tools if name in evidence.uncalled}
     plan = [PlannedCall(name, *sample_arguments(tool.get("inputSchema"))) for name, tool in tools.items()][:MAX_CALLS]
     if not plan or requests.seconds_left() <= 0:
         return
-    inside = {**environ, **sandbox.environ}
-    server = await StdioConversation.start(tuple(sandbox.command(command)), cwd, inside, "sandbox")
-    if isinstance(server, Session):
+    command, environ = sandbox.command(server.command), {**server.environ, **sandbox.environ}
+    conversation = await StdioConversation.start(tuple(command), server.cwd, environ, "sandbox")
+    if isinstance(conversation, Session):
         return
     try:
-        if await _is_ready(server, evidence, requests):
-            failed = [one for one in plan if await _call(server, evidence, requests, one)]
+        if await _is_ready(conversation, evidence, requests):
+            failed = [one for one in plan if await _call(conversation, evidence, requests, one)]
             for planned in plan_second_guesses(failed, tools, evidence.calls):
-                await _call(server, evidence, requests, planned)
+                await _call(conversation, evidence, requests, planned)
+            await _examine(conversation, evidence, requests, {one.tool: tools[one.tool] for one in plan}, canaries)
     finally:
-        evidence.in_sandbox += server.session.exchanges
-        await server.close(terminate=True)
+        evidence.in_sandbox += conversation.session.exchanges
+        await conversation.close(terminate=True)
+
+
+async def _examine(
+    server: StdioConversation,
+    evidence: Evidence,
+    requests: Requester,
+    tools: Mapping[str, Json],
+    canaries: Canaries | None,
+) -> None:
+    """Send a ping during calls, invalid arguments and canaries to the tools that answered; then list the tools again."""
+    called = [call for call in evidence.calls if call.tool in tools and call.exchange.milliseconds < QUICK]
+    for call in called if requests.lifecycle == "legacy" else ():
+        if requests.seconds_left() > 0:
+            params = params_without_meta(call.exchange.sent)
+            messages = [requests.message("tools/call", params), requests.message("ping")]
+            both = await server.overlap(messages, _ANSWER, call.exchange.milliseconds / 2_000)
+            if len(both) == 2 and both[0].received is not None:
+                evidence.busy.append(AnswerDuringSlowCall("ping", call.tool, both[1], both[0]))
+    plan = [PlannedCall(call.tool, sent_arguments(call), "guess") for call in called if not call.failed]
+    for planned in plan_invalid_calls(tools, plan):
+        if requests.seconds_left() > 0:
+            params = {"name": planned.tool, "arguments": dict(planned.arguments)}
+            call = await record_call(planned, None, requests.request(server, "tools/call", params, _ANSWER))
+            evidence.wrong += [call] if call.exchange.received is not None else []
+    if canaries is not None:
+        await send_canaries(evidence, canaries, server, requests, permitted=tools)
+    if requests.seconds_left() > 0:
+        evidence.tools_after_calls = await read_all_pages("tools/list", partial(requests.request, server))
 
 
 async def _is_ready(server: StdioConversation, evidence: Evidence, requests: Requester) -> bool:

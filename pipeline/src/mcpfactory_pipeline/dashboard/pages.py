@@ -81,7 +81,7 @@ def candidate_decision_page(
     offered = detail.state.offered(channel)
     chosen, name = candidate or candidate_to_decide(detail, channel), detail.facts.name
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
-    validator = cache(lambda: reader.validator(name))
+    validator = cache(lambda: reader.suggestion_validator(name))
     return decision_page(
         detail, channel, before, after, candidate=chosen, advise=lambda it: validator().replace_refused_command(it)
     )
@@ -89,7 +89,7 @@ def candidate_decision_page(
 
 def offered_actions(reader: WorkspaceReader, detail: ServerDetail) -> dict[str, tuple[Mapping[str, str], ...]]:
     """Return the available actions of a server, with the channels or stages of each action."""
-    validator = cache(lambda: reader.validator(detail.facts.name))
+    validator = cache(lambda: reader.suggestion_validator(detail.facts.name))
     return possible_actions(detail, lambda command: validator().refusal(command) is None)
 
 

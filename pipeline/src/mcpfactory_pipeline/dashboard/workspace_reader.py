@@ -277,10 +277,10 @@ class WorkspaceReader:
         """Ensure that the next response about many servers has current data."""
         self._last = None
 
-    def validator(self, server: str) -> SuggestionValidator:
+    def suggestion_validator(self, server: str) -> SuggestionValidator:
         """Return a validator that tries commands as a permitted person and changes nothing."""
         workspace, inbox = self._open()
-        return inbox.validator(*inbox.status(workspace.server(server)))
+        return inbox.suggestion_validator(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
         """Return the data of a candidate on this machine."""

@@ -87,7 +87,7 @@ def package_command(python: Path, package: str, folder: Path) -> list[str]:
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 
-def parse_start_failure(text: str) -> ServerError | None:
+def parse_start_script_error(text: str) -> ServerError | None:
     """Return the error that `start.py` wrote to stderr; None if the text contains no such error."""
     found = _TOLD.search(text)
     return ServerError(found["what"], hint=found["hint"]) if found else None
@@ -100,7 +100,7 @@ def start_failure_summary(mistake: ServerError) -> str:
 
 def convert_client_error(error: Exception, server: str = "") -> ServerError:
     """Convert a client's error into an error for the server's owner. `server` is the server's name, if known."""
-    if (stated := parse_start_failure(str(error))) is not None:
+    if (stated := parse_start_script_error(str(error))) is not None:
         return stated
     kind, called, name = type(error).__name__, server or "the server", server or "NAME"
     if kind == "ProtocolError":
@@ -153,4 +153,4 @@ def diagnose_start(python: Path, package: str, folder: Path, *, sandbox: Sandbox
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return parse_start_failure(done.stderr) if done.returncode == start.START_FAILED else None
+    return parse_start_script_error(done.stderr) if done.returncode == start.START_FAILED else None

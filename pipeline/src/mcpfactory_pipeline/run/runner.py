@@ -75,7 +75,7 @@ def apply_soak_time(
     return replace(outputs, outcome="inconclusive", message=words, summary={**outputs.summary, "soaking": True})
 
 
-def rollback_failed_channels(
+def rollback_and_hold_failed_channels(
     workspace: Workspace, stages: Sequence[Stage], state: ServerState, store: Store
 ) -> list[str]:
     """Roll back and hold each channel whose candidate failed a stage with `on_failure = "rollback"`.
@@ -214,7 +214,7 @@ class ServerRunner:
         result = ServerRunResult(server.name)
         while not self.stopped.is_set():
             state = self.store.state(server.name)
-            if moved := rollback_failed_channels(self.workspace, self.stages, state, self.store):
+            if moved := rollback_and_hold_failed_channels(self.workspace, self.stages, state, self.store):
                 for words in moved:
                     self.emit(events.ServerUnusable(state.server, words, "mcpfactory inbox"))
                 continue

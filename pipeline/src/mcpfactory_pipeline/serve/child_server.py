@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.ids import format_time, utc_now
 from mcpfactory_pipeline.base.text import INVISIBLE
-from mcpfactory_pipeline.launch.start_command import parse_start_failure
+from mcpfactory_pipeline.launch.start_command import parse_start_script_error
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.jsonrpc import encode
@@ -215,7 +215,7 @@ class ChildServer:
         """Return the error for the caller, with a remedy or a hint to repeat the call."""
         self.errors += 1
         said = strip_invisible_characters(str(error))  # the error contains the last lines of the server's stderr
-        failure = error if isinstance(error, PipelineError) else parse_start_failure(said)
+        failure = error if isinstance(error, PipelineError) else parse_start_script_error(said)
         self.last_error = str(failure or said)[:_MAX_ERROR]
         if self._client is None or self._client.lost is not None:
             self._set_condition("broken")

@@ -248,20 +248,20 @@ class InboxReader:
 
         Dry runs have tested the commands in the items.
         """
-        validator = self.validator(row, state)
+        suggestion_validator = self.suggestion_validator(row, state)
         for item in self._waiting(server, row, state):
-            yield item if item.kind in _SURE else self._tried(item, validator)
+            yield item if item.kind in _SURE else self._tried(item, suggestion_validator)
 
-    def validator(self, row: Mapping[str, Any], state: ServerState) -> SuggestionValidator:
+    def suggestion_validator(self, row: Mapping[str, Any], state: ServerState) -> SuggestionValidator:
         """Return the validator for commands about the server in a `status_row`."""
         return SuggestionValidator(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
-    def _tried(self, item: InboxItem, validator: SuggestionValidator) -> InboxItem:
+    def _tried(self, item: InboxItem, suggestion_validator: SuggestionValidator) -> InboxItem:
         """Return the item with a command that succeeds.
 
         A `ready` item with a refused command becomes a problem with the command's error.
         """
-        command, refused = validator.replace_refused_command(item.command)
+        command, refused = suggestion_validator.replace_refused_command(item.command)
         if refused is None:
             return item
         if item.kind != "ready":

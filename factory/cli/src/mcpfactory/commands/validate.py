@@ -225,11 +225,11 @@ def _explain(name: str, *, as_json: bool) -> None:
 
 def _report_start_failure(report: ValidationReport) -> None:
     """End the command if the server's own code failed at start."""
-    from mcpfactory_pipeline.launch.start_command import parse_start_failure
+    from mcpfactory_pipeline.launch.start_command import parse_start_script_error
 
     starts = [finding for finding in report.findings if finding.rule == "process.starts"]
     failure = next(
-        filter(None, (parse_start_failure(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None
+        filter(None, (parse_start_script_error(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None
     )
     if failure is not None:
         output.fail(str(failure), failure.hint, Exit.SERVER_ERROR)

@@ -40,7 +40,7 @@ from mcpfactory_codegen.servers.generation import (
     ignore_notice,
     import_package_name,
     read_package_version,
-    require_tools,
+    refuse_server_without_tools,
 )
 from mcpfactory_codegen.servers.report_file import PublishedNames, read_published_names
 from mcpfactory_codegen.servers.scaffold import find_template, stored_source
@@ -104,7 +104,7 @@ def create_server(
             documents = {one.api.label: one.document for one in taken}
             new = PublishedNames()
             built = generate(config, documents, new, FIRST_VERSION, scaffold=found, sources=private, notify=notify)
-            require_tools(built, config, "the document" if len(taken) == 1 else "the documents")
+            refuse_server_without_tools(built, config, "the document" if len(taken) == 1 else "the documents")
             files = {path: content for one in taken for path, content in one.files.items()}
             built = replace(built, document=files)
         else:
@@ -131,7 +131,7 @@ def regenerate(folder: Path) -> GeneratedServer:
             return GeneratedServer(server=config.name, path=folder)
         documents = stored_documents(folder, config)
         built = generate(config, documents, read_published_names(folder), read_package_version(folder, config))
-        require_tools(built, config, config.document)
+        refuse_server_without_tools(built, config, config.document)
         plan = FilePlan(folder)
         plan.plan_machine_files(built.machine)
         plan.apply()

@@ -201,7 +201,7 @@ def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], base
     return config.model_copy(update={"apis": tuple(apis)})
 
 
-def require_tools(built: GeneratedServer, config: ServerConfig, where: str) -> None:
+def refuse_server_without_tools(built: GeneratedServer, config: ServerConfig, where: str) -> None:
     """Raise a CreateError if no operation became a tool, unless the user hid all operations."""
     hidden = any(one.reason == HIDDEN for one in built.skipped)
     if built.api_tools or hidden or not config.document:

@@ -42,7 +42,7 @@ from mcpfactory_codegen.servers.generation import (
     generate,
     ignore_notice,
     read_package_version,
-    require_tools,
+    refuse_server_without_tools,
 )
 from mcpfactory_codegen.servers.manifest_diff import Change, diff
 from mcpfactory_codegen.servers.report_file import (
@@ -196,7 +196,7 @@ def _built(
         sources=sources,
         notify=notify,
     )
-    require_tools(built, config, config.document)
+    refuse_server_without_tools(built, config, config.document)
     return built
 
 

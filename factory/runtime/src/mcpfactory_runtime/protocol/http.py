@@ -166,7 +166,7 @@ class Accepted:
     __slots__ = ()
 
 
-class ModernCall(NamedTuple):
+class ServeCall(NamedTuple):
     """Serve one request of the per-request lifecycle."""
 
     call: Call
@@ -198,7 +198,7 @@ class EndSession(NamedTuple):
     session: str
 
 
-Route = Rejection | Accepted | ModernCall | BeginSession | SessionMessage | OpenStream | EndSession
+Route = Rejection | Accepted | ServeCall | BeginSession | SessionMessage | OpenStream | EndSession
 Sessions = Callable[[str], Revision | None]
 
 
@@ -308,7 +308,7 @@ def _modern(version: str | None, headers: Headers, body: Any, mirrored: Callable
         annotated = mirrored(params["name"])
         if annotated:
             check_mirrored_headers(annotated, params.get("arguments"), headers)
-    return ModernCall(Call(body["id"], row, params, peer))
+    return ServeCall(Call(body["id"], row, params, peer))
 
 
 def _check_method_headers(method: str, params: Json, headers: Headers, named: str) -> None:

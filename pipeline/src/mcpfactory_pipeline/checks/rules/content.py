@@ -6,13 +6,13 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from xml.parsers import expat
 
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, STRUCTURED, WireExchange
+from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, STRUCTURED, WireExchange, revision_defines_member
 from mcpfactory_pipeline.checks.probes import foreign_content_kinds
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
 from mcpfactory_pipeline.checks.rules.modern import has_per_request_metadata
@@ -116,6 +116,48 @@ def _revision(call: RecordedCall) -> Iterator[Fault]:
     if foreign := foreign_content_kinds(call.exchange, call.title):
         words = f"the result has content of type {', '.join(foreign)}, which {call.title} does not have"
         yield Fault(words, call.tool, call.exchange)
+
+
+_TEXT: Final = ("string", str)
+# Optional member of a result, or of an entry in it → name and types of its values.
+_OPTIONAL: Final[Mapping[str, tuple[str, type | tuple[type, ...]]]] = {
+    **dict.fromkeys(("nextCursor", "description", "title", "mimeType", "instructions", "lastModified"), _TEXT),
+    **dict.fromkeys(("isError", "hasMore"), ("boolean", bool)),
+    **dict.fromkeys(("annotations", "_meta"), ("object", dict)),
+    **dict.fromkeys(("icons", "audience"), ("array", list)),
+    **dict.fromkeys(("size", "priority", "total"), ("number", (int, float))),
+}
+# Members whose value is an entry, or a list of entries. Other rules check the entries of lists.
+_ENTRIES: Final = ("contents", "content", "messages", "resource", "annotations", "completion")
+
+
+def _results(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
+    found = [exchange for exchange in evidence.traffic if exchange.result is not None]
+    return missing_lifecycle_outcome(evidence) or RuleSubjects(found, len({one.method for one in found}), once=True)
+
+
+@rule("content.member-types", 3, gate=True, over=_results,
+      statement="Optional members have the type of the schema, or are left out; they are not null.",
+      source="MCP schema, results and their members: clients that validate results refuse null and other types",
+      hint="leave out members without a value")  # fmt: skip
+def _member_types(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
+    for name, value in _optional_members(exchange.result):
+        described, types = _OPTIONAL[name]
+        fits = isinstance(value, types) and (types is bool or not isinstance(value, bool))
+        if not fits and revision_defines_member(name, evidence.revisions):
+            yield Fault(f"{name} is {json.dumps(value)[:40]}; its type must be {described}", exchange.method, exchange)
+
+
+def _optional_members(entry: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (name, value) of the optional members of a result, and of its entries."""
+    todo = [entry]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, list):
+            todo += one
+        elif isinstance(one, dict):
+            yield from ((name, value) for name, value in one.items() if name in _OPTIONAL)
+            todo += [one[name] for name in _ENTRIES if name in one]
 
 
 def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:

@@ -6,12 +6,14 @@ The table in `transport.http_probes` defines the requests and most of the expect
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpProbeAnswer, RecordedCall
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpProbeAnswer, RecordedCall, Session
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED, WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
@@ -279,6 +281,24 @@ row("http.version-missing", 2, since=STRUCTURED, until=LATEST_HANDSHAKE, over=ht
 def _stream_ends(answer: HttpProbeAnswer) -> Iterator[Fault]:
     if answer.stream is not None and answer.stream.ended is False:
         yield http_fault(answer, "the stream continues after the answer")
+
+
+def _event_ids(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
+    sessions = [one for one in evidence.sessions if one.event_ids and "legacy" in evidence.lifecycles]
+    return RuleSubjects(sessions, once=True) if sessions else not_applicable("no event had an id")
+
+
+@rule("http.event-ids", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=_event_ids,
+      statement="Each event id occurs only once in a session, across all streams.",
+      source="MCP basic/transports, Resumability and Redelivery: ids must be globally unique within the session",
+      hint="number the events per session, or put the id of the stream into the id")  # fmt: skip
+def _unique_event_ids(session: Session) -> Iterator[Fault]:
+    repeated = [one for one, count in Counter(session.event_ids).items() if count > 1]
+    if repeated:
+        words = (
+            f"{pluralize(len(repeated), 'event id')} occurred more than once in a session: {', '.join(repeated[:3])}"
+        )
+        yield Fault(words, "event ids", proof={"event ids": ", ".join(session.event_ids[:20])})
 
 
 row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=http_probe_scope("begin", "begin-older"),

@@ -92,7 +92,7 @@ def _all_lists(evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
     return missing_lifecycle_outcome(evidence) or RuleSubjects(lists, max(len(lists), 1))
 
 
-@rule("lists.declared", 3, over=_all_lists,
+@rule("lists.declared", 3, gate=True, over=_all_lists,
       statement="A server declares a capability for each kind of entry that it lists.",
       source="MCP basic/lifecycle, Capability Negotiation: clients do not request undeclared lists",
       hint="declare the capability")  # fmt: skip

@@ -12,7 +12,7 @@ from mcpfactory_pipeline.checks.client_capabilities import (
     request_state,
     undeclared_client_capability,
 )
-from mcpfactory_pipeline.checks.evidence import Evidence, ModifiedStateAnswer, NotificationStream
+from mcpfactory_pipeline.checks.evidence import Evidence, Listing, ModifiedStateAnswer, NotificationStream
 from mcpfactory_pipeline.checks.exchange import CACHEABLE, FIRST_MODERN, META, MODERNS, VERSION, WireExchange
 from mcpfactory_pipeline.checks.probes import describe_answer
 from mcpfactory_pipeline.checks.rule import (
@@ -390,6 +390,24 @@ def _malformed_filter(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOu
     if any(stream.heard for stream in evidence.streams):
         return not_checked(evidence.missing_reason("listen-malformed"))
     return missing_lifecycle_outcome(evidence, "modern") or not_applicable("the server has no streams of notifications")
+
+
+def _listed_again(evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
+    again = evidence.tools_after_calls
+    if again is None or again.problem or "legacy" in evidence.lifecycles:
+        return not_applicable("the tools were not listed after calls, or the server also has sessions")
+    return RuleSubjects([again])
+
+
+@rule("modern.list-after-calls", 3, gate=True, over=_listed_again,
+      statement="tools/list does not depend on earlier calls on the connection.",
+      source="MCP basic, Statelessness: servers must not use earlier requests on a connection as context",
+      hint="list the same tools for each request; use arguments, such as an id, to continue earlier work")  # fmt: skip
+def _list_after_calls(again: Listing, evidence: Evidence) -> Iterator[Fault]:
+    names = {str(one.get("name")) for one in again.items if isinstance(one, dict)}
+    if changed := names.symmetric_difference(name for name, _ in evidence.named_tools):
+        words = f"after calls on the same connection, tools/list differs: {', '.join(sorted(changed)[:5])}"
+        yield Fault(words, "tools/list", again.exchanges[-1])
 
 
 @rule("modern.listen-invalid-filter", 2, over=_malformed_filter,

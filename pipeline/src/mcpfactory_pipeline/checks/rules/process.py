@@ -103,6 +103,24 @@ def _speaks(evidence: Evidence) -> RuleOutcome:
     return RuleOutcome((Fault("neither initialize nor server/discover was answered with a result", exchange=shown),))
 
 
+def _large(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
+    if evidence.transport != "stdio":
+        return not_applicable("a server at a URL may limit the size of requests")
+    large, before = evidence.probes.get("large"), evidence.probes.get("after-malformed")
+    if large is None and before is not None and before.received is None:
+        return not_applicable("the server had already ended, after malformed JSON")
+    return RuleSubjects([large]) if large is not None else not_checked(evidence.missing_reason("large"))
+
+
+@rule("process.large-message", 3, gate=True, over=_large,
+      statement="A message of 256 KiB on one line is answered.",
+      source="MCP basic/transports, stdio: messages end only at newlines; the protocol has no maximum size",
+      hint="raise the line limit of the reader (Python: StreamReader(limit=…), Go: Scanner.Buffer)")  # fmt: skip
+def _answers_large_message(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.received is None:
+        yield Fault(f"a request of 256 KiB got no answer: {exchange.problem}", "large message")
+
+
 def _fastest(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
     started = _started()(evidence)
     if isinstance(started, RuleOutcome):

@@ -112,8 +112,8 @@ def _busy(kind: Literal["ping", "after cancellation"], none: str) -> Scope[Answe
     return scope
 
 
-@rule("tool-calls.ping", 3, until=LATEST_HANDSHAKE, over=_busy("ping", "no call took more than a second"),
-      statement=f"ping is answered during a call that takes more than {QUICK // 1000} second.",
+@rule("tool-calls.ping", 3, until=LATEST_HANDSHAKE, over=_busy("ping", "no ping was sent during a call"),
+      statement="ping is answered during a call.",
       source="MCP basic/utilities/ping: the receiver must respond promptly; clients close connections that do not answer",
       hint="run slow tools in a thread or as asynchronous tasks")  # fmt: skip
 def _ping(one: AnswerDuringSlowCall) -> Iterator[Fault]:

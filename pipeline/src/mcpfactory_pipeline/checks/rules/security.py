@@ -12,7 +12,8 @@ from typing import Final
 from mcpfactory_pipeline.base.text import HIDDEN, iterate_json_strings
 from mcpfactory_pipeline.build.secret_scan import secret_kind
 from mcpfactory_pipeline.checks.canaries import CanaryKind, CanaryResult
-from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
+from mcpfactory_pipeline.checks.evidence import Evidence, answer_text
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.rule import (
     Fault,
     RuleOutcome,
@@ -113,21 +114,27 @@ _URL_WITH_PASSWORD: Final = re.compile(
 )
 
 
-def _failed_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+def _errors_and_texts(evidence: Evidence) -> RuleSubjects[tuple[str, str, WireExchange | None]] | RuleOutcome:
+    """Return (where, text, exchange) of the errors of tools, and of all texts for the model."""
+    texts = _texts(evidence)
+    if isinstance(texts, RuleOutcome):
+        return texts
     failed = [call for call in evidence.tool_calls if call.failed and call.exchange.received is not None]
-    return RuleSubjects(failed, once=True) if failed else not_applicable("no call was answered with an error")
+    found = [(call.tool, answer_text(call.exchange), call.exchange) for call in failed]
+    return RuleSubjects([*found, *((where, text, None) for where, text in texts.items)], once=True)
 
 
-@rule("security.credentials-in-errors", 3, over=_failed_calls,
-      statement="No error text contains a URL with a user name and a password, a private key, or a token of a known service.",
-      source="MCP basic/security best practices; error texts reach the model, and logs of clients",
-      hint="catch the exception of the database or HTTP client, and write a text without its values")  # fmt: skip
-def _credentials(call: RecordedCall) -> Iterator[Fault]:
-    text = answer_text(call.exchange)
+@rule("security.credentials-in-texts", 3, gate=True, over=_errors_and_texts,
+      statement=("No error and no text for the model contains a URL with a user name and a password, a private key, or "
+                 "a token of a known service."),
+      source="MCP basic/security best practices; these texts reach the model, and logs of clients",
+      hint="read credentials from the environment, and write error texts without the values of the exception")  # fmt: skip
+def _credentials(subject: tuple[str, str, WireExchange | None]) -> Iterator[Fault]:
+    where, text, exchange = subject
     found = _URL_WITH_PASSWORD.search(text)
     kind = "a URL with a password" if found else secret_kind(text.encode(errors="replace"))
-    if kind and not (found and found[0] in str(call.exchange.sent)):
-        yield Fault(f"the error contains {kind}", call.tool, call.exchange)
+    if kind and not (found and exchange is not None and found[0] in str(exchange.sent)):
+        yield Fault(f"the text contains {kind}", where, exchange)
 
 
 @rule("security.drift", 5, gate=True,
@@ -144,7 +151,7 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class CanaryScope:
+class CanarySubjects:
     """Scope of one kind of canary.
 
     The subjects are the first successful canaries of the arguments. The count includes all tried arguments.
@@ -178,7 +185,7 @@ class CanaryScope:
 
 _FILE_READ: Final = "the answer contains a file of this machine that is outside every folder of the server"
 
-row("security.path-traversal", 3, gate=True, over=CanaryScope("file", "a path", _FILE_READ),
+row("security.path-traversal", 3, gate=True, over=CanarySubjects("file", "a path", _FILE_READ),
     statement=("No value of an argument or of a resource template gives access to files outside the scope of the server "
                "(a finding closes no gate if the server states that the value names a file)."),
     source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: "
@@ -187,13 +194,19 @@ row("security.path-traversal", 3, gate=True, over=CanaryScope("file", "a path", 
           "(mcpfactory_runtime.safe_join)"))  # fmt: skip
 
 row("security.command-injection", 5, gate=True,
-    over=CanaryScope("command", "free text", "the answer contains the output of a shell command in the value"),
+    over=CanarySubjects("command", "free text", "the answer contains the output of a shell command in the value"),
     statement="No value of an argument is run as a command.",
     source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
     hint="start programs with a list of arguments and no shell")  # fmt: skip
 
+row("security.sql-injection", 5, gate=True,
+    over=CanarySubjects("query", "free text", "the answer depends on a condition that the value adds to an SQL query"),
+    statement="No value of an argument is run as a part of an SQL query.",
+    source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
+    hint="pass values as parameters of the query: execute('… WHERE name = ?', (name,))")  # fmt: skip
+
 row("security.ssrf", 2,
-    over=CanaryScope("address", "an address", "the server sent a request to the local address in the value"),
+    over=CanarySubjects("address", "an address", "the server sent a request to the local address in the value"),
     statement="No value of an argument makes the server send requests to its own machine.",
     source="MCP basic/security best practices, Server-Side Request Forgery",
     hint="refuse loopback, private and link-local addresses after you resolve the name, unless a setting permits them")  # fmt: skip

@@ -36,6 +36,7 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import RedirectTracker, redirect_of
 
 _LINE: Final = 65_536
+_MAX_IDS: Final = 1_000  # maximum number of stored event IDs
 _STREAM_START: Final = 0.5  # seconds; timeout of the headers of a GET stream
 _UPDATES: Final = 0.5  # seconds to wait for updates of resources on a stream
 _GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
@@ -164,7 +165,9 @@ class HttpConversation:
                     return self._post(message, max(patience - (time.monotonic() - began), 0.1))
                 if isinstance(message, dict) and message.get("method") == "initialize":
                     self._session_id = response.getheader("Mcp-Session-Id") or ""
-                came, problem = self._read(response, began + patience, several=isinstance(message, str))
+                # Streams of the per-request lifecycle belong to no session.
+                ids = [] if _routing(message)[0] else self.session.event_ids
+                came, problem = self._read(response, began + patience, ids, several=isinstance(message, str))
         except (OSError, http.client.HTTPException) as error:
             problem = f"the connection failed: {error or type(error).__name__}"
         received = came[0] if came else None
@@ -189,7 +192,9 @@ class HttpConversation:
         self._url = urlsplit(found.url)
         return True
 
-    def _read(self, response: http.client.HTTPResponse, deadline: float, *, several: bool) -> tuple[list[Json], str]:
+    def _read(
+        self, response: http.client.HTTPResponse, deadline: float, ids: list[str], *, several: bool
+    ) -> tuple[list[Json], str]:
         """Return the first answer (with `several`, all answers), and the reason if no answer arrived."""
         if response.status == NEEDS_CREDENTIALS:
             return [], f"HTTP status {response.status}: {CREDENTIALS}"
@@ -198,7 +203,7 @@ class HttpConversation:
         if redirect := redirect_of("POST", urlunsplit(self._url), response.status, location):
             return [], redirect.reason
         if kind == "text/event-stream":
-            return self._read_events(response, deadline, several=several)
+            return self._read_events(response, deadline, ids, several=several)
         value = decode(response.read(MAX_MESSAGE))
         answers = [one for one in _messages(value) if is_jsonrpc_answer(one)]
         for answer in answers:
@@ -206,10 +211,11 @@ class HttpConversation:
         return answers, "" if answers or response.status != 200 else "the answer is not a JSON-RPC message"
 
     def _read_events(
-        self, response: http.client.HTTPResponse, deadline: float, *, several: bool
+        self, response: http.client.HTTPResponse, deadline: float, ids: list[str], *, several: bool
     ) -> tuple[list[Json], str]:
         answers: list[Json] = []
-        for value in (one for data in _events(response, deadline) for one in _messages(decode(data))):
+        events = _events(response, deadline, ids)
+        for value in (one for data in events for one in _messages(decode(data))):
             self._log.received(value)
             if is_jsonrpc_answer(value):
                 answers.append(value)
@@ -258,7 +264,7 @@ class _OpenStream:
     def open(self, response: http.client.HTTPResponse, sock: socket.socket) -> None:
         """Read the server's response: a stream, or a single body."""
         if (response.getheader("Content-Type") or "").startswith("text/event-stream"):
-            self._lines, self._sock = _events(response, time.monotonic() + 3600), sock
+            self._lines, self._sock = _events(response, time.monotonic() + 3600, []), sock
         else:
             self._messages += _messages(decode(response.read(MAX_MESSAGE)))
 
@@ -332,8 +338,12 @@ def _shut_down(sock: socket.socket) -> None:
         sock.shutdown(socket.SHUT_RDWR)
 
 
-def _events(response: http.client.HTTPResponse, deadline: float) -> Iterator[bytes]:
-    """Yield the data of each server-sent event (HTML §9.2) until the stream ends; TimeoutError at the deadline."""
+def _events(response: http.client.HTTPResponse, deadline: float, ids: list[str]) -> Iterator[bytes]:
+    """Yield the data of each server-sent event (HTML §9.2) until the stream ends; add the IDs to `ids`.
+
+    Raises:
+        TimeoutError: the stream continues after the deadline.
+    """
     data: list[bytes] = []
     size = 0
     while line := response.readline(MAX_MESSAGE):
@@ -343,6 +353,8 @@ def _events(response: http.client.HTTPResponse, deadline: float) -> Iterator[byt
         if not stripped and data:
             yield b"\n".join(data)
             data, size = [], 0
+        elif stripped.startswith(b"id:") and len(ids) < _MAX_IDS:
+            ids.append(stripped[3:].strip().decode(errors="replace"))
         elif stripped.startswith(b"data:") and size < MAX_MESSAGE:
             data.append(stripped[5:].removeprefix(b" "))
             size += len(stripped)

@@ -116,7 +116,7 @@ def _sha256(digest: str) -> dict[str, str]:
 # --- the packages ---
 
 
-def locked_packages(requirements: str, release: CandidateRelease) -> list[LockedPackage]:
+def parse_locked_requirements(requirements: str, release: CandidateRelease) -> list[LockedPackage]:
     """Return the packages in pinned requirements, without the release itself."""
     found: list[LockedPackage] = []
     for block in re.split(r"\n(?=\S)", requirements):
@@ -149,7 +149,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
         requirements = lock_requirements(
             release, BundlePlatform(settings["platform"], settings["python"]), settings.folder
         )
-        packages = locked_packages(requirements, release)
+        packages = parse_locked_requirements(requirements, release)
     text = json.dumps(sbom_document(release, packages), indent=2, ensure_ascii=False)
     return {f"{release.metadata.project}-{release.version}.cdx.json": f"{text}\n".encode()}
 

@@ -24,9 +24,9 @@ from mcpfactory_runtime.protocol.http import (
     BeginSession,
     EndSession,
     Mirrored,
-    ModernCall,
     OpenStream,
     Rejection,
+    ServeCall,
     SessionMessage,
     check_host_and_origin,
     find_header_arguments,
@@ -364,7 +364,7 @@ class HttpApp:
     async def _execute(
         self, chosen: Any, principal: str, scope: Scope, receive: Receive, send: Send, *, streamed: bool
     ) -> None:
-        if type(chosen) is ModernCall:
+        if type(chosen) is ServeCall:
             await self._exchange(chosen.call, principal, scope, receive, send)
         elif type(chosen) is SessionMessage:
             session = self._sessions[chosen.session]
