@@ -23,6 +23,11 @@ def as_bytes(events) -> bytes:
     return "".join(f"{event_line(event)}\n" for event in events).encode()
 
 
+def change(books, run, text: str) -> None:
+    (books.folder / "source.txt").write_text(text)
+    run("books")
+
+
 @pytest.mark.parametrize("file", HISTORIES, ids=lambda file: file.stem)
 def test_a_recorded_history_is_shortened_without_loss(file):
     events = read(file, "x")
@@ -42,11 +47,11 @@ def test_a_history_and_a_state_of_an_earlier_version_are_read_unchanged(workspac
 
 def test_a_line_without_its_base_is_damage(workspace, run, books):
     for text in ("two", "three"):
-        books.next(text)
+        change(books, run, text)
     store = Store(books.workspace)
     file = store.history_file("books")
     lines = file.read_text().splitlines(keepends=True)
-    gone = next(line for line in lines if json.loads(line).get("stage") == "test")
+    gone = next(line for line in lines if json.loads(line)["event"] == "stage.ended")
     file.write_text("".join(line for line in lines if line != gone))
     with pytest.raises(StateError, match=r"the earlier event \w+ is missing"):
         store.history("books")
@@ -55,14 +60,14 @@ def test_a_line_without_its_base_is_damage(workspace, run, books):
 
 def test_a_run_of_one_changed_source_adds_few_lines(workspace, run, books):
     store = Store(books.workspace)
-    books.next("two")
+    change(books, run, "two")
     before = store.history_file("books").read_text(), store.state_file("books").read_text().splitlines()
-    books.next("three")
+    change(books, run, "three")
     added = store.history_file("books").read_text().removeprefix(before[0])
     assert len(added.splitlines()) == 3, "build, test and staging"
     changed = set(store.state_file("books").read_text().splitlines()) - set(before[1])
     assert len(changed) <= 6
-    books.run("books")
+    run("books")
     assert store.history_file("books").read_text() == before[0] + added, "nothing was due"
 
 
