@@ -19,6 +19,7 @@ from typing import Any
 
 from benchmarks.trials.fake_stages import environment
 from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.state import history
 
 _CONFIG = """\
 [workspace]
@@ -114,9 +115,9 @@ class AttackedWorkspace:
         return self.root / "pipeline/state" / f"{name}.json"
 
     def events(self, name: str = "alpha") -> list[dict[str, Any]]:
-        """The events of a history, in the order of the file."""
+        """The events of a history, oldest first."""
         file = self.history(name)
-        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        return [dict(event) for event in history.read(file, file.name)]
 
     def write_events(self, events: Sequence[Mapping[str, Any]], name: str = "alpha") -> None:
         """Writes a history anew."""
@@ -149,7 +150,7 @@ class AttackedWorkspace:
         """The candidate that the state says a channel offers."""
         if not self.state(name).exists():
             return None
-        shown = json.loads(self.state(name).read_text())["channels"].get(channel)
+        shown = json.loads(self.state(name).read_text()).get("channels", {}).get(channel)
         return shown["candidate"] if shown else None
 
     def served(self, channel: str = "production", project: str = "alpha-mcp") -> set[str]:

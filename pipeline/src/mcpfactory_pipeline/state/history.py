@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular_file
 from mcpfactory_pipeline.state import event_schema
-from mcpfactory_pipeline.state.short_events import expand
+from mcpfactory_pipeline.state.short_events import expand_all
 from mcpfactory_pipeline.state.state import repair_hint
 
 MAX_HISTORY_BYTES: Final = 1 << 31  # maximum size of a history in bytes; enough for millions of events
@@ -25,9 +25,6 @@ MAX_EVENT_BYTES: Final = 1 << 24  # maximum size of an event in bytes
 
 # First characters of the lines that Git adds at a merge conflict.
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
-
-
-_ENDS: Final = frozenset({"stage.finished", event_schema.STAGE_ENDED})
 
 
 def read(file: Path, where: str) -> list[event_schema.Event]:
@@ -65,22 +62,10 @@ def parse(data: bytes, where: str) -> list[event_schema.Event]:
         events[event["id"]] = event
         if event["event"] == event_schema.STAGE_ENDED:
             short[event["id"]] = number, line
-    ends = dict[str, list[event_schema.Event]]()
-    for key in sorted(key for key, event in events.items() if event["event"] in _ENDS) if short else ():
-        event = events[key]
-        earlier = ends.setdefault(str(event["stage"]), [])
-        if key not in short:
-            earlier.insert(0, event)
-            continue
-        number, line = short[key]
-        try:
-            start, end = expand(event, earlier)
-            event_schema.validate_event(end)
-            earlier.insert(0, end)
-        except ValueError as error:
-            raise _invalid_event(where, number, line, error) from error
-        events |= {start["id"]: start, key: end}
-    return [events[key] for key in sorted(events)]
+    full, errors = expand_all(events)
+    for key, fault in errors.items():
+        raise _invalid_event(where, *short[key], fault) from fault
+    return [full[key] for key in sorted(full)]
 
 
 def _read_line(line: bytes, limits: Mapping[str, str]) -> event_schema.Event:

@@ -13,7 +13,14 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import hash_named_texts
 from mcpfactory_pipeline.base.ids import format_time, id_creation_time
-from mcpfactory_pipeline.state.event_schema import STAGE_ENDED, STAGE_START, Event, Step, stage_and_run_of
+from mcpfactory_pipeline.state.event_schema import (
+    STAGE_ENDED,
+    STAGE_START,
+    Event,
+    Step,
+    stage_and_run_of,
+    validate_event,
+)
 
 _FINISHED: Final = "stage.finished"
 _DELTAS: Final = ("inputs", "made_from", "summary", "built", "artifacts")
@@ -67,6 +74,25 @@ def _time_of(event: Event) -> str:
 def _has_null(event: Event) -> bool:
     """Return True if the event has a null, which means a removed entry in the short form."""
     return any(value is None for name in _DELTAS for value in event.get(name, {}).values())
+
+
+def expand_all(events: Mapping[str, Event]) -> tuple[dict[str, Event], dict[str, ValueError]]:
+    """Return the full events by ID, and the errors of short lines by ID. These lines stay in the result."""
+    found, errors, ends = dict(events), dict[str, ValueError](), dict[str, list[Event]]()
+    if all(event["event"] != STAGE_ENDED for event in events.values()):
+        return found, errors
+    for key in sorted(key for key, event in events.items() if event["event"] in {_FINISHED, STAGE_ENDED}):
+        event, earlier = events[key], ends.setdefault(str(events[key]["stage"]), [])
+        if event["event"] == STAGE_ENDED:
+            try:
+                start, event = expand(event, earlier)
+                validate_event(event)
+            except ValueError as error:
+                errors[key] = error
+                continue
+            found |= {str(start["id"]): start, key: event}
+        earlier.insert(0, event)
+    return found, errors
 
 
 def _delta(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

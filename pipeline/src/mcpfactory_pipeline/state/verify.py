@@ -25,6 +25,7 @@ from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.event_schema import Event, describe_invalid_order
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, MAX_HISTORY_BYTES
+from mcpfactory_pipeline.state.short_events import expand_all
 from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.view import view_text
@@ -129,8 +130,12 @@ def _read(store: Store, server: str) -> bytes:
 
 
 def _by_id(data: bytes) -> dict[str, Event]:
-    """Return the events of a history by ID, without invalid lines."""
-    return {str(event["id"]): event for line in data.split(b"\n") if (event := _event(line)) is not None}
+    """Return the full events of a history by ID, without invalid lines."""
+    events = {str(event["id"]): event for line in data.split(b"\n") if (event := _event(line)) is not None}
+    try:
+        return expand_all(events)[0]
+    except (KeyError, TypeError, AttributeError):  # a line with invalid members; readers report the line
+        return events
 
 
 def _event(line: bytes) -> Event | None:
