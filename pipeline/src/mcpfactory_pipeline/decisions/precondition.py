@@ -37,7 +37,7 @@ class DecisionFacts:
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """A changed fact. If the earlier text is unknown, `before` is ""."""
+    """A changed fact. `before` is "" for an unknown earlier text."""
 
     part: str
     before: str

@@ -66,7 +66,7 @@ class FileStore:
         return value if isinstance(value, dict) else None
 
     def write(self, key: str, value: Json) -> None:
-        """See TokenStore. If the process dies during the write, the old value remains."""
+        """See TokenStore. The old value remains if the process dies during the write."""
         try:
             _make_folder(self.folder)
             descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{key}.")  # with mode 600

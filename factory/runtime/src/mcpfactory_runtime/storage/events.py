@@ -147,7 +147,7 @@ class SessionJournal:
                 return None
 
     async def check_owner(self) -> None:
-        """If another process owns the session, stop recording."""
+        """Stop recording if another process owns the session."""
         if await self._store.get(self._space, _OWNER) != self._me:
             self._lose()
 

@@ -283,7 +283,7 @@ def _newest(tags: Mapping[str, ReleaseTag]) -> dict[str, ReleaseTag]:
 
 
 def _promoted(workspace: Workspace, state: ServerState) -> str:
-    """Of the channels that people promote to, return the last that offers the server, or ""."""
+    """Return the last channel with a source channel that offers the server, or ""."""
     names = [channel.name for channel in read_channels(workspace) if channel.source]
     return next((name for name in reversed(names) if name in state.channels), "")
 
