@@ -40,3 +40,13 @@ def test_without_a_promoted_candidate_there_is_no_contract(shop):
     done = shop("diff", "bookshop")
     assert done.code == 3
     assert "no contract of the server exists yet" in done.err
+
+
+def test_configuration_changed_after_generate_has_its_own_exit_code(shop, tmp_path):
+    before = contract(shop, tmp_path, lambda tools: None)
+    with (shop.folder / "servers/bookshop/mcpfactory.toml").open("a") as file:
+        file.write('\n[tools.list_books]\nrename = "browse_books"\n')
+    done = shop("diff", "bookshop", "--against", before)
+    assert done.code == 8
+    assert "mcpfactory pipeline run bookshop --until generate" in done.err
+    assert shop("diff", "bookshop", "--against", before, "--json").data["stale"]

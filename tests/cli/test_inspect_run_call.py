@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY
+from mcpfactory_runtime.upstream import StubUpstream
 from tests.timeouts import TIMEOUT
 
 
@@ -30,6 +31,25 @@ def test_inspect_prints_a_table_for_people(shop):
     assert "MCPF_BOOKSHOP_API_KEY" in out
 
 
+def test_inspect_names_what_a_client_refuses_with_its_limit_and_source(shop):
+    assert shop("inspect", "bookshop", "--client", "gemini", "--json").data["refusals"] == []
+    manifest = shop.folder / "servers/bookshop/src/bookshop_mcp/_generated/manifest.json"
+    kept = manifest.read_text("utf-8")
+    changed = {**json.loads(kept), "dialect": "standard"}
+    changed["tools"][0]["inputSchema"]["properties"]["kind"] = {"enum": ["", "a"]}
+    manifest.write_text(json.dumps(changed), "utf-8")
+    try:
+        (refusal,) = shop("inspect", "bookshop", "--client", "gemini", "--json").data["refusals"]
+    finally:
+        manifest.write_text(kept, "utf-8")
+    assert (refusal["tool"], refusal["place"]) == (changed["tools"][0]["name"], "/inputSchema/properties/kind")
+    assert refusal["limit"]["subject"] == "enum"
+    assert refusal["limit"]["source"].startswith("https://")
+    unknown = shop("inspect", "bookshop", "--client", "nobody")
+    assert unknown.code == 3
+    assert "gemini" in unknown.err
+
+
 def test_call_reaches_the_real_service(shop):
     found = shop("call", "bookshop", "list_books", "--arg", "q=austen", "--arg", "max_price=8")
     assert found.code == 0, found.err
@@ -39,6 +59,37 @@ def test_call_reaches_the_real_service(shop):
 def test_call_sends_the_credential_and_a_body(shop):
     changed = shop("call", "bookshop", "change_book", "--args", '{"isbn": "9780141182674", "stock": 9}', "--json")
     assert changed.data["structuredContent"]["stock"] == 9
+
+
+def test_call_reads_arguments_from_files(shop, tmp_path):
+    (tmp_path / "q.txt").write_text("austen")
+    (tmp_path / "all.json").write_text('{"q": "austen"}')
+    for given in (("-a", f"q=@{tmp_path / 'q.txt'}"), ("--args", f"@{tmp_path / 'all.json'}")):
+        found = shop("call", "bookshop", "list_books", "-a", "max_price=8", *given)
+        assert json.loads(found.out)["books"][0]["isbn"] == "9780141439518", found.err
+    assert json.loads(shop("call", "bookshop", "list_books", "-a", "q=@@austen").out)["books"] == []
+
+
+def test_call_sends_a_file_with_its_media_type(empty):
+    picture = {"schema": {"type": "string", "format": "binary"}}
+    operation = {
+        "operationId": "setCover",
+        "requestBody": {"required": True, "content": {"image/png": picture, "image/jpeg": picture}},
+        "responses": {"204": {"description": "Done."}},
+    }
+    info, servers = {"title": "Covers", "version": "1"}, [{"url": "https://api.test"}]
+    document = {"openapi": "3.1.0", "info": info, "servers": servers, "paths": {"/cover": {"put": operation}}}
+    assert empty("init").code == 0
+    (empty.folder / "covers.json").write_text(json.dumps(document))
+    (empty.folder / "front.jpg").write_bytes(b"\xff\xd8\xff")
+    assert empty("new", "--from-openapi", "covers.json", "--name", "covers").code == 0
+    case = {"request": {"method": "PUT", "path": "/cover"}, "response": {"status": 204}}
+    with StubUpstream([case]) as stub:
+        empty.environ["MCPFACTORY_BASE_URL"] = stub.base_url
+        done = empty("call", "covers", "set_cover", "-a", "body=@front.jpg")
+        assert done.code == 0, done.out + done.err
+    (request,) = stub.requests
+    assert (request.body, request.header("content-type")) == (b"\xff\xd8\xff", "image/jpeg")
 
 
 def test_a_refusal_of_the_api_is_exit_1_with_its_own_words(shop):

@@ -106,6 +106,12 @@ MISTAKES = (
     _("new --from-openapi e.json", 4, "the file is not text", "UTF-8", change=written("e.json", b"\x89PNG\r\n\x1a\n\0\0")),
     _("new --from-openapi e.yaml", 4, "the text is not YAML", "line 2", change=written("e.yaml", "a: b\n  c: [\n")),
     _("new --from-openapi e.json", 4, "neither `openapi` nor `swagger`", change=written("e.json", '{"info": 1}')),
+    _("new --from-openapi e.json", 4, "it is an AsyncAPI document", "--template minimal", change=written("e.json", '{"info":{},"asyncapi":"3.0.0"}')),
+    _("new --from-openapi e.yaml", 4, "it is an AsyncAPI document", change=written("e.yaml", "id: x\nasyncapi: 2.6.0\nchannels: {}\n")),
+    _(
+        "new --from-openapi e.wsdl", 4, "it is a WSDL document", "convert it to OpenAPI",
+        change=written("e.wsdl", '<w:definitions xmlns:w="http://schemas.xmlsoap.org/wsdl/">\n <w:types/>\n</w:definitions>'),
+    ),
     _("new --from-openapi ftp://x.example/a.json", 4, "neither http nor https"),
     _("new --from-openapi http://[", 4, "its host or its port is invalid", "such as https://"),
     _("new --from-openapi http://127.0.0.1:99999/a.json", 4, "its host or its port is invalid"),
@@ -122,6 +128,9 @@ MISTAKES = (
     # calling
     _("call shop list_books --arg q", 2, "--arg 'q' has no value", "NAME=VALUE"),
     _("call shop list_books --args {", 4, "--args is not JSON"),
+    _("call shop list_books --args @nope.json", 4, "nope.json cannot be read", "check the path"),
+    _("call shop list_books --arg q=@nope.txt", 4, "nope.txt cannot be read", "write '@@nope.txt'"),
+    _("call shop list_books --arg q=@q", 4, "q is not UTF-8 text", "text file", change=written("q", b"\xff")),
     _("call shop list_books --arg qq=1", 1, "qq is not a known argument; did you mean q?", "list_books takes q"),
     _("call shop get_book", 1, "isbn is required", "get_book takes isbn (required)"),
     _("call shop list_books --mode ful", 2, "unknown mode 'ful'"),

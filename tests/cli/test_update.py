@@ -27,6 +27,8 @@ def changed(document, tmp_path):
 def test_an_update_without_news_says_so(shop):
     done = shop("update", "shop")
     assert (done.code, done.out) == (0, "shop is up to date\n")
+    assert "servers/shop/api/openapi.yaml" in done.err
+    assert "mcpfactory update shop --from-openapi FILE" in done.err
 
 
 def test_an_update_tells_what_changes_for_callers(shop, changed):
@@ -62,3 +64,13 @@ def test_a_conflict_ends_in_exit_code_1_until_it_is_decided(shop, changed):
     assert shop("update", "shop").code == 1
     readme.write_text("decided\n", "utf-8")
     assert shop("update", "shop").code == 0
+
+
+def test_workflow_is_in_the_readme_and_in_inspect(shop):
+    with (shop.folder / "servers/shop/mcpfactory.toml").open("a") as file:
+        step = '[{id = "found", tool = "list_books", arguments = {}}]'
+        file.write(f'\n[workflows.browse]\ndescription = "Look around."\nsteps = {step}\nresult = "$.found"\n')
+    assert shop("update", "shop").code == 0
+    assert "| `browse` | Look around" in (shop.folder / "servers/shop/README.md").read_text("utf-8")
+    shown = shop("inspect", "shop").out
+    assert [line.split() for line in shown.splitlines() if line.startswith("browse")] == [["browse", "list_books"]]

@@ -57,3 +57,24 @@ def test_of_a_choice_that_is_too_large_what_must_be_given_stays() -> None:
     assert not validator.is_valid({"method": {"type": "another", "detail": {}}})
     assert not validator.is_valid({"method": {"type": "method8"}})
     assert f"{cut[0]}: what else it has" in str(closed)
+
+
+def test_outline_of_a_definition_that_is_too_large_can_be_filled() -> None:
+    more = {f"more{number}": TEXT for number in range(60)}
+    line = {"type": "object", "required": ["sku"], "properties": {"sku": TEXT, **more}}
+    order = {
+        "type": "object",
+        "required": ["lines", "state"],
+        "properties": {
+            "lines": {"type": "array", "items": {"$ref": "#/$defs/Line"}},
+            "state": {"$ref": "#/$defs/State"},
+            **more,
+        },
+    }
+    known: dict[str, Any] = {"Order": order, "Line": line, "State": {"type": "string", "enum": ["open", "paid"]}}
+    closed, cut = SharedDefinitions(known).close({"properties": {"order": {"$ref": "#/$defs/Order"}}}, budget=500)
+    assert cut == ("Order",)
+    validator = jsonschema.Draft202012Validator(closed)
+    assert validator.is_valid({"order": {"lines": [{"sku": "a"}], "state": "paid"}})
+    for wrong in ({"lines": [{}], "state": "paid"}, {"lines": ["a"], "state": "paid"}, {"lines": [], "state": "lost"}):
+        assert not validator.is_valid({"order": wrong}), wrong

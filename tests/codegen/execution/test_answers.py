@@ -65,8 +65,27 @@ DOCUMENT: dict[str, Any] = {
                 "responses": {"200": {"description": "", "content": {"application/json": {"schema": PAGE}}}},
             }
         },
+        "/uploads": {
+            "post": {
+                "operationId": "createUpload",
+                "responses": {
+                    "201": {"description": "", "headers": {"Upload-Offset": {"schema": {"type": "integer"}}}},
+                    "default": {"description": "", "headers": {"X-RateLimit-Reset": {"schema": {"type": "integer"}}}},
+                },
+            },
+            "head": {"operationId": "checkUpload", "responses": {"200": {"description": ""}}},
+        },
     },
 }
+OTHER_CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "list_buckets": ({"path": "/buckets", "query": [["Action", "ListBuckets"]]}, {"content_type": "text/xml"}),
+    "create_upload": (
+        {"method": "POST"},
+        {"headers": {"Upload-Offset": "7", "X-RateLimit-Reset": "60", "X-Trace": "t"}},
+    ),
+    "check_upload": ({"method": "HEAD"}, {"headers": {"Upload-Length": "9", "Set-Cookie": "s=1"}}),
+}
+"""Tool → parts of its request and of the response."""
 
 
 def served(folder: Path, responses: str = "") -> Path:
@@ -88,11 +107,10 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ask(server: Path, body: Any, tool: str = "get_thing", **arguments: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The tool as listed and its result, when the API answers with this body."""
-    sent = {"list_buckets": {"path": "/buckets", "query": [["Action", "ListBuckets"]]}}
+    sent, told = OTHER_CALLS.get(tool, ({}, {}))
 
     async def run() -> tuple[dict[str, Any], dict[str, Any]]:
-        kind = {"content_type": "text/xml"} if tool == "list_buckets" else {}
-        case = {"request": {"method": "GET", **sent.get(tool, {})}, "response": {"body": body, **kind}}
+        case = {"request": {"method": "GET", **sent}, "response": {"body": body, **told}}
         async with StubUpstream([case]) as stub:
             environ = {"PYTHONPATH": str(server / "src"), "MCPFACTORY_BASE_URL": stub.base_url}
             async with connect_stdio([sys.executable, "-m", "things_mcp"], env=environ) as client:
@@ -126,6 +144,21 @@ def test_an_answer_in_xml_is_structured_and_what_every_call_sends_is_not_asked_f
     assert tool["inputSchema"]["properties"] == {}
     assert result["structuredContent"] == {"Buckets": [{"Name": "a & b"}]}
     assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+
+
+def test_the_headers_that_the_document_declares_reach_the_model(things: Path) -> None:
+    _, with_body = ask(things, {"id": 1}, "create_upload")
+    assert [block["text"] for block in with_body["content"]] == [
+        '{"id":1}',
+        "upload-offset: 7\nx-ratelimit-reset: 60",
+    ]
+
+
+def test_a_head_tool_returns_the_headers(things: Path) -> None:
+    _, result = ask(things, None, "check_upload")
+    (block,) = result["content"]
+    assert "upload-length: 9" in block["text"].splitlines()
+    assert "cookie" not in block["text"]
 
 
 def test_the_person_decides_how_much_is_promised(tmp_path: Path) -> None:

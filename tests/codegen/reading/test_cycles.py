@@ -63,3 +63,10 @@ def test_inheritance_that_is_written_twice_gets_a_base() -> None:
         "pet_base": {"type": "object"},
     }
     assert reported == []
+
+
+def test_schema_that_another_part_applies_is_applied_once() -> None:
+    names = [f"s{number:02}" for number in range(30)]
+    every = {one: {"allOf": [{"$ref": f"#/$defs/{name}"} for name in names if name != one]} for one in names}
+    done, _ = broken(every)
+    assert sorted(len(applied(schema)) for schema in done.values()) == [0] + [1] * 29

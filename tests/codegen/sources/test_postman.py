@@ -285,3 +285,30 @@ def test_what_a_collection_says_besides_its_credentials_stays(reader: SourceRead
     assert add is not None
     assert isinstance(add.schema, dict)
     assert add.schema["properties"]["pin"] == {"type": "integer"}
+
+
+def test_requests_of_one_address_with_other_bodies_are_separate_operations(reader: SourceReader) -> None:
+    def payment(kind: str, amount: str) -> dict[str, Any]:
+        raw = {"Header": {"Category": kind}, f"{kind}Request": {"Amount": amount}}
+        sent = {"mode": "raw", "raw": json.dumps(raw)}
+        return request("{{baseUrl}}/", kind, method="POST", body=sent)
+
+    api = reader.api(collection(payment("Payment", "1"), payment("Refund", "2"), payment("Payment", "3")))
+    assert [one.key for one in api.operations] == ["POST /", "POST /#refund"]
+    members = [
+        one.body.schema["properties"] for one in api.operations if one.body and isinstance(one.body.schema, dict)
+    ]
+    assert [[*one] for one in members] == [["Header", "PaymentRequest"], ["Header", "RefundRequest"]]
+    assert members[1]["Header"]["properties"]["Category"]["examples"] == ["Refund"]
+
+
+def test_literal_ids_of_a_path_are_arguments(reader: SourceReader) -> None:
+    paths = ("/books/42", "/books/43", "/api/2/books/6f1ed002-ab5d-4a3f-9d3e-3f6a5b0c1d2e/pages/7")
+    api = reader.api(collection(*(request("{{baseUrl}}" + path, f"Get {path}") for path in paths)))
+    assert [one.path for one in api.operations] == ["/books/{book_id}", "/api/2/books/{book_id}/pages/{page_id}"]
+    assert api.operations[0].parameters[0].example == "42"
+
+
+def test_description_of_a_folder_describes_its_tag(reader: SourceReader) -> None:
+    api = reader.api(collection({"name": "Books", "description": "What we sell.", "item": [request()]}))
+    assert api.tag_descriptions == {"Books": "What we sell."}

@@ -14,7 +14,8 @@ from tests.timeouts import TIMEOUT
 
 REFUSED: Final = "refused"
 PROGRAM: Final = """
-import json, sys
+import json, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
 from mcpfactory_runtime.schemas.validation import ArgumentError, compile_schema
 schema, arguments = json.load(sys.stdin)
 try:
@@ -107,6 +108,14 @@ DOUBLING: Final[dict[str, tuple[Any, Any]]] = {
 def test_thirty_schemas_that_refer_to_the_next_twice_end_in_a_refusal_that_says_so(name: str) -> None:
     link, value = DOUBLING[name]
     assert "too many combinations" in validated(chain(link), {"x": value})
+
+
+@requirement("json-schema.bounds")
+def test_thirty_schemas_that_each_apply_all_later_ones_need_little_memory() -> None:
+    every = {f"S{n}": {"allOf": [STRINGS, *(refer(f"S{later}") for later in range(n + 1, 30))]} for n in range(30)}
+    for start, outcome in ((0, "too many combinations"), (25, "a")):
+        schema = {"properties": {"x": refer(f"S{start}")}, "$defs": every}
+        assert outcome in str(validated(schema, {"x": "a"}))
 
 
 @requirement("json-schema.bounds")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ import jsonschema
 import pytest
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.schemas.client_dialects import DIALECTS, adapt_tool, shorten_names
+from mcpfactory_runtime.schemas.client_dialects import adapt_tool, shorten_names
+from mcpfactory_runtime.schemas.client_limits import CLIENTS, DIALECTS, LIMITS, SUBJECTS, dialect_limits
+from mcpfactory_runtime.schemas.client_refusals import find_refusals
+from tests.runtime.schemas.vendor_refusals import VENDORS, refusals
 from tests.runtime.server.generated_package import package, row, use
 
-COMBINING = {"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas"}
 LONG = "create_a_book_on_the_shelf_that_is_nearest_to_the_door"
 SCHEMA: Any = {
     "type": "object",
@@ -44,32 +46,10 @@ VALUES: list[Any] = [
 ]
 
 
-def parts(schema: Any, *, names: bool = False) -> Iterator[dict[str, Any]]:
-    """All schemas in a schema, itself first."""
-    if isinstance(schema, dict):
-        if not names:
-            yield schema
-        for key, value in schema.items():
-            if names or key not in {"const", "default", "enum", "examples"}:
-                yield from parts(value, names=not names and key in {"properties", "patternProperties"})
-    elif isinstance(schema, list):
-        for one in schema:
-            yield from parts(one)
-
-
 def faults(tool: dict[str, Any], dialect: str) -> list[str]:
-    """What a client of this dialect could not take of a tool."""
-    limits = DIALECTS[dialect]
-    assert limits is not None
-    found = [] if len(tool["name"]) <= limits.name else [f"{tool['name']} is too long"]
-    for at, schema in enumerate(parts(tool["inputSchema"])):
-        if schema.keys() & {"$ref", "$defs"}:
-            found.append(f"{tool['name']} refers: {schema}"[:200])
-        if schema.keys() & COMBINING and (at == 0 or limits.combinators == "nowhere"):
-            found.append(f"{tool['name']} combines: {schema}"[:200])
-        if isinstance(schema.get("type"), list) and not limits.types:
-            found.append(f"{tool['name']} has several types: {schema}"[:200])
-    return found
+    """What the clients of this dialect could not take of a tool, by the project's table and by the vendors' texts."""
+    found = [str(refusal) for client in DIALECTS[dialect] for refusal in find_refusals([tool], client)]
+    return found + refusals([tool])
 
 
 def tools_of(server: Server) -> dict[str, dict[str, Any]]:
@@ -131,8 +111,7 @@ def test_search_mode_describes_tools_in_the_dialect(server: Server) -> None:
 
 
 def test_alternatives_with_the_same_value_list_it_once_and_null_goes_with_its_type() -> None:
-    limits = DIALECTS["flat"]
-    assert limits is not None
+    limits = dialect_limits("flat")
     schema = {
         "type": "object",
         "properties": {
@@ -141,7 +120,7 @@ def test_alternatives_with_the_same_value_list_it_once_and_null_goes_with_its_ty
         },
     }
     shown = adapt_tool({"name": "t", "inputSchema": schema}, limits)["inputSchema"]["properties"]
-    assert [repr(value) for value in shown["either"]["enum"]] == ["'a'", "1", "True"]
+    assert shown["either"]["description"].startswith('One of: One of: "a", 1.; One of: "a", true.')
     assert shown["maybe"] == {"type": "string", "enum": ["a"], "description": "May be null."}
 
 
@@ -162,11 +141,107 @@ def test_the_environment_and_the_manifest_choose(tmp_path: Path, monkeypatch: py
     server = Server("books")
     server.mount_manifest(package(tmp_path, monkeypatch, SHELF, dialect="plain"))
     assert tools_of(server)[LONG]["inputSchema"] == SCHEMA
+    monkeypatch.setenv("MCPFACTORY_DIALECT", "standards")
+    server = Server("books")
+    with pytest.raises(ValueError, match=r"standards(.|\n)*hint:"):
+        tools_of(server)
 
 
 def test_a_single_alternative_is_not_noted_as_nullable() -> None:
-    limits = DIALECTS["flat"]
-    assert limits is not None
+    limits = dialect_limits("flat")
     schema = {"type": "object", "properties": {"one": {"anyOf": [{"type": "integer"}]}}}
     shown = adapt_tool({"name": "t", "inputSchema": schema}, limits)["inputSchema"]["properties"]
     assert shown == {"one": {"type": "integer"}}
+
+
+DEEP: Any = {"type": "array", "items": {"type": "object", "properties": {"end": {"type": "array"}}}}
+for _ in range(8):
+    DEEP = {"type": "object", "properties": {"more": DEEP}, "required": ["more"], "additionalProperties": False}
+HARD: Any = {
+    "type": "object",
+    "properties": {
+        "names": {"type": "array"},
+        "pair": {"type": "array", "prefixItems": [{"type": "string"}], "items": False},
+        "deep": DEEP,
+        "word": {"type": "string", "pattern": "^[[:alpha:]]+$"},
+        "free": {"type": "string", "pattern": "^(?!x)"},
+        "size": {"$ref": "#/$defs/Size", "default": "small"},
+        "also": {"$ref": "#/$defs/Size"},
+        "code": {"type": "integer", "enum": [1, 2], "default": 2},
+        "none": {"anyOf": [{"type": "integer"}, {"type": "string", "enum": [""]}]},
+        "either": {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        "maybe": {"not": {"enum": [5]}},
+    },
+    "anyOf": [{"required": ["names"]}, {"required": ["deep"]}],
+    "$defs": {"Size": {"enum": ["", "small", "large"], "description": "Its size."}},
+}
+
+
+@pytest.fixture
+def hard() -> Server:
+    server = Server("hard")
+
+    @server.tool(input_schema=HARD, description="d" * 2000)
+    async def take(names: Any, word: str = "") -> str:
+        return "taken"
+
+    return server
+
+
+def test_every_vendor_takes_the_default_list_of_a_hand_written_server(hard: Server) -> None:
+    tool = tools_of(hard)["take"]
+    assert faults(tool, "plain") == []
+    shown = tool["inputSchema"]["properties"]
+    size = {"type": "string", "enum": ["small", "large"], "description": "Its size. May be empty."}
+    assert shown["size"] == {**size, "default": "small"}
+    assert shown["also"] == size
+    assert shown["code"] == {"type": "integer", "default": 2, "description": "One of: 1, 2."}
+    assert shown["free"] == {"type": "string", "description": "Pattern: ^(?!x)"}
+    hard.offer(dialect="anthropic")
+    assert tools_of(hard)["take"]["inputSchema"]["properties"]["free"]["pattern"] == "^(?!x)"
+    hard.offer(dialect="standard")
+    assert tools_of(hard)["take"]["inputSchema"] == HARD
+
+
+def test_calls_are_checked_by_the_patterns_of_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server("words")
+    server.mount_manifest(package(tmp_path, monkeypatch, [row("take", "POST /words", "Take", inputSchema=HARD)]))
+    assert faults(tools_of(server)["take"], "plain") == []
+    refused = use(server, lambda client: client.call_tool("take", {"names": [], "word": "5"}))
+    assert "[[:alpha:]]" in refused["content"][0]["text"]
+    given = {"names": [], "word": "a", "also": "", "code": 2}
+    assert use(server, lambda client: client.call_tool("take", given))["structuredContent"] == {"given": given}
+
+
+@pytest.mark.parametrize("vendor", list(VENDORS))
+def test_the_table_finds_what_a_vendor_refuses(hard: Server, vendor: str) -> None:
+    hard.offer(dialect="standard")
+    tool = tools_of(hard)["take"]
+    found = list(find_refusals([tool], vendor))
+    assert bool(found) == bool(list(VENDORS[vendor](tool)))
+    assert {one.limit.client for one in found} == {vendor}
+
+
+def test_a_large_definition_is_shown_once() -> None:
+    large = {"type": "object", "properties": {f"name_{n}": {"type": "string"} for n in range(30)}}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/Large"}, "b": {"$ref": "#/$defs/Large"}},
+        "$defs": {"Large": large},
+    }
+    shown = adapt_tool({"name": "t", "inputSchema": schema}, dialect_limits("plain"))["inputSchema"]["properties"]
+    assert shown == {"a": {**large, "title": "Large"}, "b": {"type": "object", "description": "Like Large above."}}
+
+
+def test_each_limit_has_a_known_subject_a_source_and_a_date() -> None:
+    assert {limit.subject for limit in LIMITS} == set(SUBJECTS)
+    assert all(
+        limit.source.startswith("https://") and re.fullmatch(r"20\d\d-\d\d-\d\d", limit.date) for limit in LIMITS
+    )
+    assert set(DIALECTS) == {"plain", "standard", "flat", *CLIENTS}
+
+
+def test_the_page_of_limits_shows_the_table() -> None:
+    page = (Path(__file__).parents[3] / "docs/reference/client-limits.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\S+) \| (.*) \| \[.*\]\((\S+)\) \| (\S+) \|$", page, re.MULTILINE)
+    assert rows == [(one.client, one.text, one.source, one.date) for one in LIMITS]

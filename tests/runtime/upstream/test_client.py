@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import threading
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
@@ -13,9 +14,11 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream import Operation, Parameter, SecurityScheme, StubUpstream, Upstream
+from mcpfactory_runtime.server.results import ToolResult
+from mcpfactory_runtime.upstream import Operation, Parameter, SecurityScheme, StubUpstream, Upstream, client
 from mcpfactory_runtime.upstream.operation import Body, Field
 from mcpfactory_runtime.upstream.request import build_request
+from mcpfactory_runtime.upstream.response import to_tool_result
 
 pytestmark = pytest.mark.anyio
 
@@ -237,6 +240,30 @@ async def test_a_long_response_is_cut_at_the_byte_limit_after_decompression() ->
         (block,) = (await upstream.send(GET, {})).content
     assert block["text"].startswith("x" * 1000 + "\n\n[Cut")
     assert "more than 100,000 bytes" in block["text"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "in_thread"),
+    [
+        ("application/json", [1], False),
+        ("application/json", ["x" * 1_000_000], True),
+        ("application/xml", "<r/>", True),
+    ],
+)
+async def test_xml_and_large_json_are_parsed_in_a_thread(
+    kind: str, body: Any, in_thread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def parsed(*arguments: Any, **options: Any) -> ToolResult:
+        threads.append(threading.current_thread())
+        return to_tool_result(*arguments, **options)
+
+    monkeypatch.setattr(client, "to_tool_result", parsed)
+    async with api(case({"content_type": kind, "body": body})) as (_, upstream):
+        await upstream.send(GET, {})
+    (thread,) = threads
+    assert (thread is not threading.current_thread()) == in_thread
 
 
 async def test_a_refused_connection_names_host_and_port() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import product
 from urllib.parse import quote, quote_plus
 
-from mcpfactory_runtime.server.results import Text, ToolResult
+from mcpfactory_runtime.server.results import EmbeddedText, Text, ToolResult
 from mcpfactory_runtime.upstream.redaction import REDACTED, Redaction
 from tests.subtest_table import parametrize_subtests
 
@@ -37,6 +37,8 @@ def test_a_result_loses_it_in_texts_structured_content_and_meta() -> None:
         ToolResult([Text(json.dumps(value))], structured=value, meta={"next": "?key=hunter2"})
     )
     assert "unter2" not in json.dumps(found.to_dict())
+    resource = Redaction(SECRETS).result(ToolResult([EmbeddedText("upstream://x", "<svg>hunter2</svg>")]))
+    assert "unter2" not in json.dumps(resource.to_dict())
     assert found.structured == {REDACTED: [f"x {REDACTED}", {"n": 1, "deep": f"?k={REDACTED}"}]}
 
 

@@ -92,21 +92,37 @@ def test_text_is_decoded_in_its_charset_and_loses_control_characters() -> None:
     assert text(read("\ufeffa\x1b[31m\0b\tc\r\n".encode(), "text/csv; charset=nonsense")) == "a[31mb\tc\r\n"
 
 
-@pytest.mark.parametrize(("kind", "block"), [("image/png", "image"), ("audio/mpeg", "audio")])
+@pytest.mark.parametrize(("kind", "block"), [("image/png", "image"), ("image/webp", "image"), ("audio/mpeg", "audio")])
 def test_images_and_audio_are_blocks_of_their_kind(kind: str, block: str) -> None:
     assert read(b"\0\1", kind).content == [{"type": block, "data": b64encode(b"\0\1").decode(), "mimeType": kind}]
 
 
-def test_other_binary_content_is_an_embedded_resource() -> None:
-    (block,) = read(b"%PDF", "application/pdf").content
+@pytest.mark.parametrize("kind", ["application/pdf", "image/tiff", "image/x-icon"])
+def test_other_binary_content_is_an_embedded_resource(kind: str) -> None:
+    (block,) = read(b"%PDF", kind).content
     assert block["type"] == "resource"
-    assert block["resource"]["mimeType"] == "application/pdf"
+    assert block["resource"]["mimeType"] == kind
     assert block["resource"]["blob"] == b64encode(b"%PDF").decode()
+
+
+def test_an_image_of_text_is_a_text_resource() -> None:
+    (block,) = read("<svg/>", "image/svg+xml").content
+    assert (block["type"], block["resource"]["text"]) == ("resource", "<svg/>")
+
+
+def test_declared_headers_of_a_failure_are_before_the_hint() -> None:
+    operation = Operation("PATCH", "/x", headers=("retry-after", "upload-offset"))
+    headers = {"upload_offset": "7\x1b", "retry_after": "5"}
+    with pytest.raises(ToolError) as caught:
+        read("", "", 409, headers=headers, operation=operation)
+    assert str(caught.value).splitlines()[1:-1] == ["Retry-After: 5 seconds", "upload-offset: 7"]
 
 
 def test_an_empty_answer_says_its_status_and_where_the_new_thing_is() -> None:
     assert text(read(b"", "", 204)) == "204 No Content, no content."
     assert text(read(b"", "", 201, headers={"location": "/books/7"})) == "201 Created, no content.\nlocation: /books/7"
+    upload = Operation("POST", "/x", headers=("upload-offset", "upload-expires"))
+    assert text(read(b"", "", 201, headers={"upload_offset": "0"}, operation=upload)).endswith("\nupload-offset: 0")
     assert "etag: x" in text(read(b"", "text/html", headers={"etag": "x"}, operation=Operation("HEAD", "/x")))
 
 

@@ -29,8 +29,8 @@ STEPS = {
     "query": (
         ('"deepObject", "tabDelimited"]', '"deepObject", "tabDelimited", "starred"]'),
         EXPLODE,
+        ("runtime/upstream/encoding.py", "DELIMITERS", '"deepObject": ","', '"deepObject": ",", "starred": "*"'),
         ("runtime/upstream/encoding.py", "_QUERY", '"deepObject": _deep,', '"deepObject": _deep, "starred": partial(_listed, "*"),'),
-        ("runtime/upstream/request.py", "_DELIMITERS", '"deepObject": ","', '"deepObject": ",", "starred": "*"'),
         ("codegen/cases/expected.py", "_QUERY", '"deepObject": (None, True),', '"deepObject": (None, True), "starred": ("*", False),'),
     ),
     "header": (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.server.results import ToolResult
-from mcpfactory_runtime.upstream import Operation
+from mcpfactory_runtime.upstream import Operation, xml
 from mcpfactory_runtime.upstream.response import to_tool_result
 from mcpfactory_runtime.upstream.xml import XmlAnswerError, parse_xml
 from tests.subtest_table import parametrize_subtests
@@ -76,7 +76,6 @@ def test_an_answer_that_the_document_calls_xml_is_structured_content(kind: str) 
     [
         ("application/xml", "application/json"),
         ("application/xml", "text/plain, application/xml;q=0.9"),
-        ("image/svg+xml", "image/svg+xml"),
         ("application/xhtml+xml", "application/xhtml+xml"),
         ("text/plain", "application/xml"),
     ],
@@ -85,6 +84,14 @@ def test_xml_that_nobody_described_stays_text(kind: str, accept: str) -> None:
     done = read("<r><a>1</a></r>", kind, accept=accept)
     assert done.structured is None
     assert [block["text"] for block in done.content] == ["<r><a>1</a></r>"]
+
+
+def test_xml_with_too_many_elements_is_text_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml, "_MOST", 2)
+    assert read("<r><a/></r>", "text/xml", accept="text/xml").structured == {"a": ""}
+    done = read("<r><a/><a/></r>", "text/xml", accept="text/xml")
+    assert done.structured is None
+    assert "more than 2 elements" in done.content[1]["text"]
 
 
 def test_xml_that_cannot_be_read_is_text_with_the_reason() -> None:

@@ -224,7 +224,8 @@ def is_certainly_read_only(method: str, path: str) -> bool:
     return method in SAFE_METHODS and not rpc
 
 
-def _effect(method: str, path: str, name: str, texts: Sequence[str]) -> Effect:
+@lru_cache(maxsize=4096)
+def _effect(method: str, path: str, name: str, texts: tuple[str, ...]) -> Effect:
     found = _words(name, path, texts)
     certain = is_certainly_read_only(method, path)
     changed = method not in SAFE_METHODS | {"POST"}

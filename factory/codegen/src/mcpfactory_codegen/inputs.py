@@ -102,7 +102,8 @@ def _of_body(
     closed = flat is not None and (form or flat.others in (None, False))
     # a property named "" would be confused with the whole body
     if flat is None or not flat.properties or not closed or "" in flat.properties:
-        encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
+        kinds = ", ".join((body.content_type, *body.alternatives))
+        encoding = Encoding(content_type=kinds, file=True) if _is_file(body, media) else None
         return [Input(place, "", body.schema, body.required, body.description, encoding=encoding)], (), ()
     required = set(flat.required)
     if flat.others is not False:  # a schema may require a property without describing the property

@@ -48,7 +48,8 @@ class Problem:
 class ApiParameter:
     """A parameter of an operation.
 
-    If `style` is "" or `explode` is None, the default for the parameter's place applies.
+    If `style` is "" or `explode` is None, the default for the parameter's place applies. `nested` has the styles of
+    arrays in the array.
     """
 
     place: ParameterLocation
@@ -61,6 +62,7 @@ class ApiParameter:
     explode: bool | None = None
     allow_reserved: bool = False
     content_type: str = ""
+    nested: tuple[QueryStyle, ...] = ()
     example: Any = None
 
 
@@ -73,6 +75,7 @@ class Encoding:
     explode: bool | None = None
     allow_reserved: bool = False
     file: bool = False
+    nested: tuple[QueryStyle, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +84,14 @@ class ApiBody:
 
     `xml` is the root of an XML body, and `shapes` has the XML types that the root references. `graphql` is the document
     of a GraphQL request. The properties of a GraphQL request's `schema` are the variables of the request.
+    `alternatives` has other media types of a raw body, which a file argument can select.
     """
 
     content_type: str
     schema: JsonSchema
     required: bool = False
     description: str = ""
+    alternatives: tuple[str, ...] = ()
     encoding: dict[str, Encoding] = field(default_factory=dict)
     example: Any = None
     xml: Xml | None = None

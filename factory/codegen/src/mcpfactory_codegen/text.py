@@ -17,6 +17,9 @@ from typing import Any, Final
 VERSION: Final = re.compile(r"v?\d+(\.\d+)*(alpha|beta|rc)?\d*\Z", re.I)
 """A path segment or word that is a version: v1, 2, 1.0, v2beta1."""
 
+PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
+"""Common first segments of paths that have no meaning for a name."""
+
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 _BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -208,6 +211,7 @@ def strip_controls(text: str) -> str:
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
+@lru_cache(maxsize=8192)
 def markup_to_plain_text(text: str) -> str:
     """Convert Markdown and HTML to plain text, with one newline between paragraphs."""
     text = strip_controls(text[:_READ])

@@ -18,6 +18,7 @@ class Exit(IntEnum):
     SYSTEM_ERROR = 5  # another failure on this machine, for example of a build tool, a file or a service
     SERVER_ERROR = 6  # a server cannot start or communicate, because of its code or a dependency
     INCOMPLETE = 7  # no check failed, but an essential check could not run
+    STALE = 8  # the generated files differ from the document or the configuration
     INTERNAL_ERROR = 70  # a bug in mcpfactory
     INTERRUPTED = 130  # Ctrl-C
 

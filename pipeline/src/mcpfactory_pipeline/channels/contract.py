@@ -11,7 +11,7 @@ import re
 import tomllib
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,11 +41,15 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class ContractComparison:
-    """Changes between two tool lists, and their effects on callers."""
+    """Changes between two tool lists, and their effects on callers.
+
+    `stale` has the generated files that differ from the document and the configuration, so that changes are missing.
+    """
 
     changes: tuple[Change, ...]
     before: Contract
     after: Contract
+    stale: tuple[str, ...] = ()
 
     @property
     def needed(self) -> Step:
@@ -73,6 +77,7 @@ class ContractComparison:
             "step": version_step(self.before.version, self.after.version),
             "proposed": self.proposed,
             "kept": self.kept,
+            "stale": self.stale,
             "changes": [asdict(change) for change in self.changes],
         }
 
@@ -83,10 +88,16 @@ def compare_contracts(before: Contract, after: Contract) -> ContractComparison:
 
 
 async def compare_source_contract(workspace: Workspace, server: str, against: str = "") -> ContractComparison:
-    """Compare the tools of a server's sources with a released contract. `find_contract` explains `against`."""
+    """Compare the tools of a server's sources with a released contract. `find_contract` explains `against`.
+
+    Raise a CreateError if the document of the server is unusable.
+    """
+    from mcpfactory_codegen.servers.create import stale_files  # noqa: PLC0415 - heavy; only this command generates
+
     known = workspace.server(server)
     before = find_contract(workspace, Store(workspace).state(server), against)
-    return compare_contracts(before, await source_contract(known))
+    stale = stale_files(known.folder) if known.document else ()
+    return replace(compare_contracts(before, await source_contract(known)), stale=stale)
 
 
 async def source_contract(server: WorkspaceServer) -> Contract:

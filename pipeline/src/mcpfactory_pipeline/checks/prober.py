@@ -418,8 +418,8 @@ class ServerProber:
         if self._canaries is not None:
             named, allow_calls = self.evidence.named_tools, self._target.allow_calls
             permitted = {name: tool for name, tool in named if may_call_tool(name, named, allow_calls=allow_calls)}
-            listing = self.evidence.lists.get("resources/templates/list")
-            templates = listing.items if listing else ()
+            offered = self.evidence.lists.get("resources/templates/list")
+            templates = offered.items if offered else ()
             about = (self.evidence, self._canaries, conversation, self._requests)
             await send_canaries(*about, permitted=permitted, templates=templates)
         if comparer is not None:

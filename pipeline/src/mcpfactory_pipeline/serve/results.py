@@ -98,6 +98,7 @@ class SourceDiff:
     step: str
     proposed: str
     kept: bool
+    stale: tuple[str, ...]
     changes: list[Json]
 
 

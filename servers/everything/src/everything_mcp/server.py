@@ -28,6 +28,7 @@ server.add_skills(Path(__file__).parent / "skills")
 for prompt in prompts.PROMPTS:
     server.prompt(prompt)
 server.completion(prompts.complete)
+server.offer(dialect="standard")  # clients under test compare the schemas
 
 
 def main() -> None:

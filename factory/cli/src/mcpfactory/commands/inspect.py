@@ -26,13 +26,22 @@ _Start = Annotated[
 ]
 
 
-def inspect(name: OptionalName = "", start: _Start = False, as_json: AsJson = False) -> None:
+_Client = Annotated[
+    str, typer.Option("--client", metavar="CLIENT", help="Show what this client would refuse, such as gemini")
+]
+
+
+def inspect(name: OptionalName = "", start: _Start = False, client: _Client = "", as_json: AsJson = False) -> None:
     """Show a server's tools, arguments and token cost.
 
-    Without NAME, list all servers. Server code runs only with --start, and only if the server has no report.
+    Without NAME, list all servers. Server code runs only with --start, and only if the server has no report. With
+    --client, --start also checks tools that are not generated.
     """
     if not name:
         _list(as_json=as_json)
+        return
+    if client:
+        _print_refusals(selected_workspace().server(name), client, start=start, as_json=as_json)
         return
     from mcpfactory_codegen.servers.overview import overview
     from mcpfactory_pipeline.base.text import pluralize
@@ -50,6 +59,9 @@ def inspect(name: OptionalName = "", start: _Start = False, as_json: AsJson = Fa
     output.line()
     output.table(("TOOL", "OPERATION", "ARGUMENTS", "TOKENS"), [_tool_row(tool) for tool in tools])
     _print_most_expensive(tools)
+    if workflows := shown.get("workflows"):
+        output.line()
+        output.table(("WORKFLOW", "TOOLS"), [(one["name"], ", ".join(one["steps"])) for one in workflows])
     if len(profiles := shown.get("offer", {}).get("profiles", {})) > 1:
         offer = shown["offer"]
         output.line(f"offered: mode {offer['mode']}, profile {offer['profile']}")
@@ -67,6 +79,55 @@ def inspect(name: OptionalName = "", start: _Start = False, as_json: AsJson = Fa
         print_tool_groups(
             shown.get("groups", []), shown.get("tokens", 0), 'mode = "search" below [server] in mcpfactory.toml'
         )
+
+
+def _print_refusals(server: WorkspaceServer, client: str, *, start: bool, as_json: bool) -> None:
+    from mcpfactory_pipeline.base.text import pluralize, printable_line
+    from mcpfactory_runtime.schemas.client_limits import CLIENTS
+    from mcpfactory_runtime.schemas.client_refusals import find_refusals
+
+    if client not in CLIENTS:
+        output.fail(f"unknown client {client!r}", f"use one of {', '.join(CLIENTS)}", Exit.NOT_FOUND)
+    tools = [] if start else _generated_tools(server)
+    tools = tools or _started_report(server, start=start)["listed"]
+    found = list(find_refusals(tools, client))
+    if as_json:
+        refusals = [{**one._asdict(), "limit": {"text": one.limit.text, **one.limit._asdict()}} for one in found]
+        output.data({"client": client, "tools": len(tools), "refusals": refusals})
+        return
+    output.line(f"{client} refuses {pluralize(len(found), 'part')} of {pluralize(len(tools), 'tool')}")
+    if found:
+        output.line()
+        rows = [
+            (one.tool or "-", printable_line(one.place) or "-", printable_line(one.found), one.limit.text)
+            for one in found
+        ]
+        output.table(("TOOL", "PLACE", "REFUSED", "LIMIT"), rows)
+        output.line()
+        for limit in dict.fromkeys(one.limit for one in found):
+            output.line(f"{limit.subject}: {limit.source} ({limit.date})")
+        if any(one.limit.subject == "tools" for one in found):
+            output.note("hint: list fewer tools with a profile, or with mode search")
+    if not start:
+        output.note(
+            f"note: only generated tools are checked; mcpfactory inspect {server.name} --client {client} --start checks all"
+        )
+
+
+def _generated_tools(server: WorkspaceServer) -> list[dict[str, Any]]:
+    """Return the generated tools as the server lists them by default; empty without a manifest."""
+    import json
+
+    from mcpfactory_runtime.schemas.client_dialects import adapt_tool
+    from mcpfactory_runtime.schemas.client_limits import DEFAULT_DIALECT, dialect_limits
+
+    path = server.folder.joinpath("src", *server.package.split("."), "_generated/manifest.json")
+    try:
+        manifest = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return []
+    limits = dialect_limits(manifest.get("dialect", DEFAULT_DIALECT))
+    return [adapt_tool(tool, limits) for tool in manifest.get("tools", [])]
 
 
 def _list(*, as_json: bool) -> None:

@@ -7,6 +7,9 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64encode
+from mimetypes import guess_type
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
 
 import typer
@@ -14,7 +17,7 @@ import typer
 from mcpfactory import completion, output
 from mcpfactory.options import AsJson, Channel, Demo, Host, Http, Mode, Name, Port, Root, selected_workspace
 from mcpfactory_runtime.errors import Exit
-from mcpfactory_runtime.schemas.walk import properties_of, required_of
+from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, types_of
 from mcpfactory_runtime.server.generated.catalog import MODES
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ def run(
         str,
         typer.Option(
             metavar="DIALECT",
-            help="Offer tool schemas in this form, for clients with limited schema support: standard, plain or flat",
+            help="List tools within the limits of these clients [default: plain]",
         ),
     ] = "",
     demo: Demo = False,
@@ -135,10 +138,12 @@ def call(
             "--arg",
             "-a",
             metavar="NAME=VALUE",
-            help="Pass this tool argument (repeatable); VALUE is JSON, or plain text for a string",
+            help="Pass this tool argument (repeatable); VALUE is JSON, text or @FILE",
         ),
     ] = None,
-    args: Annotated[str, typer.Option(metavar="JSON", help="Pass all tool arguments as one JSON object")] = "",
+    args: Annotated[
+        str, typer.Option(metavar="JSON", help="Pass all tool arguments as one JSON object, or @FILE")
+    ] = "",
     as_json: AsJson = False,
     mode: Mode = "full",
     demo: Demo = False,
@@ -169,15 +174,28 @@ def call(
         raise typer.Exit(Exit.NEGATIVE)
 
 
+class _File(NamedTuple):
+    path: Path
+    content: bytes
+
+    def text(self) -> str:
+        """Return the content as text, or end the command."""
+        try:
+            return self.content.decode("utf-8")
+        except UnicodeDecodeError:
+            output.fail(f"{self.path} is not UTF-8 text", "give a text file, because the argument is not a file")
+
+
 class _TypedArguments(NamedTuple):
     whole: dict[str, Any]
-    pairs: list[tuple[str, str]]
+    pairs: list[tuple[str, str | _File]]
 
 
 def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
     """Return the typed arguments, or end the command if they are invalid."""
+    given = _given(whole)
     try:
-        arguments = json.loads(whole) if whole else {}
+        arguments = json.loads(given if isinstance(given, str) else given.text()) if whole else {}
     except json.JSONDecodeError as error:
         output.fail(f"--args is not JSON: {error}", """--args '{"name": "value"}'""")
     if not isinstance(arguments, dict):
@@ -185,7 +203,37 @@ def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
     for pair in pairs:
         if "=" not in pair:
             output.usage_error(f"--arg {pair!r} has no value", "--arg NAME=VALUE")
-    return _TypedArguments(arguments, [(name, text) for name, _, text in (pair.partition("=") for pair in pairs)])
+    typed = [(name, _given(text)) for name, _, text in (pair.partition("=") for pair in pairs)]
+    return _TypedArguments(arguments, typed)
+
+
+def _given(text: str) -> str | _File:
+    """Return the file of `@FILE`, or the text, where `@@` stands for `@`."""
+    if not text.startswith("@") or text.startswith("@@"):
+        return text.removeprefix("@")
+    path = Path(text[1:])
+    try:
+        return _File(path, path.read_bytes())
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        output.fail(f"{path} cannot be read: {reason}", f"check the path; for the text {text!r}, write '@{text}'")
+
+
+def _argument_value(schema: Any, given: str | _File) -> Any:
+    """Return the value of an argument. A file argument gets the content and name of the file."""
+    from mcpfactory_runtime.schemas.value_validation import parse_argument_text
+
+    if isinstance(given, str):
+        return parse_argument_text(schema, given)
+    items = items_schema_of(schema) if "array" in types_of(schema) else None
+    known = properties_of(items or schema)
+    if "base64" not in known:
+        return parse_argument_text(schema, given.text())
+    file = {"base64": b64encode(given.content).decode(), "filename": given.path.name}
+    kind = guess_type(given.path.name)[0] or ""
+    if kind in known.get("content_type", {}).get("enum", ()):
+        file["content_type"] = kind
+    return file if items is None else [file]
 
 
 def _warn_of_drift(space: Any, server: Any) -> None:
@@ -208,7 +256,6 @@ async def _call(
     from mcpfactory_pipeline.launch.start_command import find_tool_failure
     from mcpfactory_pipeline.workspace.coverage import inspection_report
     from mcpfactory_runtime import McpError
-    from mcpfactory_runtime.schemas.value_validation import parse_argument_text
 
     async with connect_server(server, offer, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
@@ -224,7 +271,7 @@ async def _call(
             )
         schema = tools[tool]["inputSchema"]
         declared = properties_of(schema)
-        arguments = typed.whole | {name: parse_argument_text(declared.get(name), text) for name, text in typed.pairs}
+        arguments = typed.whole | {name: _argument_value(declared.get(name), given) for name, given in typed.pairs}
         try:
             result: dict[str, Any] = await client.call_tool(tool, arguments)
         except McpError as error:

@@ -125,6 +125,10 @@ def _show_update(done: ServerResult) -> None:
     files = [file for file in updated.files if file.action not in _QUIET or file.note]
     if not files and not updated.changes:
         output.line(f"{updated.server} is up to date")
+        if updated.stored:
+            copies = ", ".join(str(updated.path / path) for path in updated.stored)
+            output.note(f"note: the document is the copy {copies}; after a change of another file, give that file:")
+            output.note(f"  hint: mcpfactory update {updated.server} --from-openapi FILE")
         return
     has_document = bool(updated.operations or updated.tools or updated.changes)
     # without an API document, only the running server can list its tools
@@ -171,6 +175,10 @@ def diff(
         output.line(f"{name} {found.after.version or '(no version)'} compared with {found.before.source}")
         output.print_contract_changes(found.changes)
         _print_version(found)
+    if found.stale:
+        output.warning(f"generate is due, so changes are missing: {found.stale[0]} would change")
+        output.note(f"  hint: mcpfactory pipeline run {name} --until generate")
+        raise typer.Exit(Exit.STALE)
     if not found.kept:
         raise typer.Exit(Exit.NEGATIVE)
 

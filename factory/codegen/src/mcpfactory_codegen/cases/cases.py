@@ -23,13 +23,13 @@ from mcpfactory_codegen.cases.expected import expected_request
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.effects import effect_of, is_certainly_read_only, is_idempotent
 from mcpfactory_codegen.inputs import Input, inputs
-from mcpfactory_codegen.ir import Api, ApiOperation, Response, carries_json
+from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Response, carries_json
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import dump_json, dump_json_rows
 from mcpfactory_runtime.schemas.sample import NOTHING, alternative_values, invalid_values, sample, two_item_arrays
 from mcpfactory_runtime.schemas.validation import ArgumentValidator, compile_schema
 from mcpfactory_runtime.schemas.value_validation import ArgumentError
-from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, resolve
+from mcpfactory_runtime.schemas.walk import definition, items_schema_of, properties_of, required_of, resolve
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.secrets import server_override_variables
 
@@ -76,6 +76,7 @@ class _Callee:
     """The tool of a case, its inputs, and the names that requests need.
 
     `own` has the slots of inputs that the server fills. `shared` has the slots of merged arguments.
+    `bodies` has the samples of shared response schemas, by name.
     """
 
     operation: ApiOperation
@@ -84,9 +85,10 @@ class _Callee:
     arguments: dict[Slot, str]
     own: frozenset[Slot]
     shared: frozenset[Slot]
-    accepts: ArgumentValidator
+    validator: ArgumentValidator
     api: Api
     names: Names
+    bodies: dict[str, Any]
 
     def given(self, values: dict[Slot, Any]) -> Json:
         """Return the tool arguments for these input values."""
@@ -104,17 +106,13 @@ class _Callee:
         """
         given = self.given(values)
         try:
-            return self.accepts.validate(given) == given
+            return self.validator.validate(given) == given
         except ArgumentError:
             return False
 
     def refuses(self, arguments: Json) -> bool:
         """Return True if the tool's schema rejects these arguments."""
-        try:
-            self.accepts.validate(arguments)
-        except ArgumentError:
-            return True
-        return False
+        return not self.validator.accepts(arguments)
 
     def request(self, values: dict[Slot, Any]) -> Json:
         """Return the request that the API must receive for these values."""
@@ -126,7 +124,8 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     operations = api.operations_by_key()
     # with too many tools, `MAX_CASES` would remove nearly all variants, refused calls and answers
     more = 4 * len(tools) < 3 * MAX_CASES
-    callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
+    bodies: dict[str, Any] = {}
+    callees = (_callee(operations[tool.key], tool, api, names, bodies) for tool in tools)
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
     for key in ("refused", "answers", "variants"):  # the least important kind of cases comes first
         for most in range(MAX_CASES_PER_TOOL, -1, -1):
@@ -152,7 +151,7 @@ def untested(built: Sequence[Json], tools: Sequence[ApiTool]) -> dict[str, str]:
     }
 
 
-def _callee(operation: ApiOperation, tool: ApiTool, api: Api, names: Names) -> _Callee:
+def _callee(operation: ApiOperation, tool: ApiTool, api: Api, names: Names, bodies: dict[str, Any]) -> _Callee:
     named = names.operations[operation.key].arguments
     items = inputs(operation, api).items
     sent = {**tool.defaults, **tool.fixed}
@@ -160,7 +159,8 @@ def _callee(operation: ApiOperation, tool: ApiTool, api: Api, names: Names) -> _
     arguments = {item.slot: named[item.slot] for item in items}
     members = {member for merged in tool.merged.values() for member in merged.members}
     shared = frozenset(slot for slot, argument in arguments.items() if argument in members)
-    return _Callee(operation, tool, items, arguments, own, shared, compile_schema(tool.input_schema), api, names)
+    validator = compile_schema(tool.input_schema)
+    return _Callee(operation, tool, items, arguments, own, shared, validator, api, names, bodies)
 
 
 def _case(one: _Callee, *, more: bool) -> Json | None:
@@ -362,23 +362,32 @@ def _response(one: _Callee) -> Json:
         return {"status": 200, "content_type": "", "body": None}  # a response to HEAD has no body (RFC 9110 §9.3.2)
     if response is None:
         return {"status": 200, "content_type": "application/json", "body": {}}
-    return _answer(int(response.status) if response.status.isdigit() else 200, response, one.api)
+    return _answer(int(response.status) if response.status.isdigit() else 200, response, one)
 
 
-def _answer(status: int, response: Response, api: Api) -> Json:
+def _answer(status: int, response: Response, one: _Callee) -> Json:
     media = response.content_type.split(";")[0].strip()
     if not media or status in {204, 205, 304}:
         return {"status": status, "content_type": "", "body": None}
-    body = sample(response.schema, api.root) if response.schema is not None else NOTHING
+    body = _body(response.schema, one) if response.schema is not None else NOTHING
     if _JSON.match(media):
         return {"status": status, "content_type": media, "body": {} if body is NOTHING else body}
-    if "*" not in media and carries_json(media, response.schema, api.schemas):
+    if "*" not in media and carries_json(media, response.schema, one.api.schemas):
         return {"status": status, "content_type": "application/json", "body": body}
     if media.startswith("text/"):
         return {"status": status, "content_type": media, "body": body if isinstance(body, str) else "text"}
     if (begin := _BEGINNINGS.get(media.lower())) is not None:
         return {"status": status, "content_type": media, "body": {"base64": b64encode(begin + b"content").decode()}}
     return {"status": status, "content_type": media if "*" not in media else "text/plain", "body": "content"}
+
+
+def _body(schema: JsonSchema, one: _Callee) -> Any:
+    name = definition(schema["$ref"]) if isinstance(schema, dict) and schema.keys() == {"$ref"} else ""
+    if not name:
+        return sample(schema, one.api.root)
+    if name not in one.bodies:
+        one.bodies[name] = sample(schema, one.api.root)
+    return one.bodies[name]
 
 
 def _success(responses: Sequence[Response]) -> Response | None:
@@ -397,7 +406,7 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
         status = _status(response.status.upper()) if response.status.upper() != "DEFAULT" else 500
         if status == usual or status < 200 or (response.status.upper() == "DEFAULT" and status in stated):
             continue
-        answer = _answer(status, response, one.api)
+        answer = _answer(status, response, one)
         if status >= 400 and one.operation.method != "HEAD":
             answer = _with_words(answer)
         # prevent a wait before retries, which would slow down the tests (RFC 9110 §10.2.3)

@@ -50,6 +50,7 @@ _DEPTH: Final = 40
 _TINY: Final = 64
 _MOST_DEFAULT: Final = 200
 _OUTLINED: Final = 12  # maximum number of required members to list for an omitted definition
+_OUTLINE_LEVELS: Final = 3  # maximum nesting of required members and items in an outline
 _CHOICES: Final = 24
 
 
@@ -157,13 +158,27 @@ class SharedDefinitions:
         whole = self.definition(name)
         if not isinstance(whole, dict) or whole.get("type") != "object":
             return {}
-        members = properties_of(whole)
-        required = [one for one in required_of(whole) if one in members]
-        shown = {one: _first_level(members[one]) for one in required[:_OUTLINED]}
-        if not shown:
-            return {}
+        shown = self._outlined(whole, _OUTLINE_LEVELS)
         text = f"{name}: what else it has is in the documentation of the API."
-        return {"type": "object", "description": text, "properties": shown, "required": required}
+        return {**shown, "description": text} if properties_of(shown) and isinstance(shown, dict) else {}
+
+    def _outlined(self, schema: JsonSchema, levels: int) -> JsonSchema:
+        """Return type, values, items and required members of a schema, which callers need to fill it."""
+        if isinstance(schema, dict) and (name := definition(schema.get("$ref"))):
+            schema = self.definition(name)
+        if not isinstance(schema, dict):
+            return schema
+        short: dict[str, Any] = {key: schema[key] for key in ("type", "const") if key in schema}
+        choices = schema.get("enum")
+        if isinstance(choices, list) and len(choices) <= _CHOICES:
+            short["enum"] = choices
+        if levels and (items := items_schema_of(schema)) is not True:
+            short["items"] = self._outlined(items, levels - 1)
+        members = properties_of(schema)
+        if levels and (required := [one for one in required_of(schema) if one in members]):
+            shown = {one: self._outlined(members[one], levels - 1) for one in required[:_OUTLINED]}
+            short |= {"properties": shown, "required": required}
+        return short
 
 
 def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
@@ -175,16 +190,6 @@ def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
         rest = {key: value for key, value in schema.items() if key != "oneOf"}
         return {**rest, "allOf": [*subschemas_of(rest, "allOf"), choice]}
     return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
-
-
-def _first_level(schema: JsonSchema) -> JsonSchema:
-    if not isinstance(schema, dict):
-        return schema
-    short: dict[str, Any] = {key: schema[key] for key in ("type", "const") if key in schema}
-    choices = schema.get("enum")
-    if isinstance(choices, list) and len(choices) <= _CHOICES:
-        short["enum"] = choices
-    return short
 
 
 def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:

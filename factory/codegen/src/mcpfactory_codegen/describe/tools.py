@@ -15,6 +15,7 @@ from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, SkippedOperation
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.text import estimate_tokens, one_line, shorten_text, singular, words
+from mcpfactory_runtime.schemas.satisfiability import is_unsatisfiable
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     definition,
@@ -141,12 +142,28 @@ def make_api_tools(api: Api, names: Names, responses: ResponseOptions | None = N
             except RecursionError:
                 reason = "its schemas are nested too deeply"
             else:
+                reason = _impossible(tool)
+            if not reason:
                 tools.append(_selecting(tool) if responses.select and outputs.has_json_response(operation) else tool)
                 problems += assumed
         if reason:
             skipped.append(operation.skipped(reason))
-            problems.append(Problem("error", "operation-no-tool", operation.pointer, f"{operation.key}: {reason}"))
+            hint = "correct the schemas of its parameters and body"
+            problems.append(
+                Problem("error", "operation-no-tool", operation.pointer, f"{operation.key}: {reason}", hint)
+            )
     return DescribedTools(tuple(tools), tuple(skipped), tuple(problems))
+
+
+def _impossible(tool: ApiTool) -> str:
+    """Return the reason why no call can be valid, or ""."""
+    properties, known = properties_of(tool.input_schema), definitions_of(tool.input_schema)
+    for name in required_of(tool.input_schema):
+        if is_unsatisfiable(properties[name], known):
+            bound = tool.bindings[name]
+            where = f"{bound.name!r} in the {bound.place}" if bound.name else f"the {bound.place}"
+            return f"no value of {where} is valid, because its schema contradicts itself"
+    return ""
 
 
 def _selecting(tool: ApiTool) -> ApiTool:
@@ -249,9 +266,13 @@ def _file(item: Input, library: SharedDefinitions) -> dict[str, Any]:
     cleaned = library.clean(item.schema, 0)
     own = cleaned if isinstance(cleaned, dict) else {}
     text = " ".join(filter(None, (one_line(item.description or str(own.get("description", "")), 300), _FILE_NOTE)))
+    file = dict(_FILE_SCHEMA)
+    kinds = [kind.strip() for kind in item.encoding.content_type.split(",")] if item.encoding is not None else []
+    if len(kinds) > 1 and "*" not in "".join(kinds):
+        file["properties"] = {**FILE_PROPERTIES, "content_type": {"type": "string", "enum": kinds}}
     if own.get("type") == "array":
-        return {"type": "array", "description": text, "items": dict(_FILE_SCHEMA)}
-    return {**_FILE_SCHEMA, "description": text}
+        return {"type": "array", "description": text, "items": file}
+    return {**file, "description": text}
 
 
 def _title(operation: ApiOperation, named: OperationNames) -> str:

@@ -276,6 +276,10 @@ _REPEATED: Final = SAFE_METHODS | {"PUT", "DELETE"}
 """Methods that the runtime retries by default (RFC 9110 §9.2.2)."""
 
 
+_NOT_SHOWN: Final = frozenset({"content-type", "content-length", "set-cookie"})
+"""Response headers that say nothing about the answer to a model, or contain credentials."""
+
+
 @dataclass(frozen=True, slots=True)
 class OperationCodeContext:
     """Data for the code of one operation."""
@@ -314,6 +318,8 @@ def constant(one: OperationCodeContext) -> str:
         keywords["lists"] = literal(lists)
     if operation.method in _REPEATED and not is_idempotent(effect_of(operation), operation.method):
         keywords["once"] = "True"
+    if headers := sorted({name for response in operation.responses for name in response.headers} - _NOT_SHOWN):
+        keywords["headers"] = literal(tuple(headers))
     record = call("Operation", literal(operation.method), literal(operation.path), **keywords)
     return f"{one.named.constant} = {record}"
 

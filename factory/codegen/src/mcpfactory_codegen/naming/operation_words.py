@@ -13,15 +13,13 @@ from typing import Final
 
 from mcpfactory_codegen.effects import ACTION_VERBS, GENERIC_VERBS, VERBS, verb_infinitive
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.text import VERSION, is_plural, singular, word_group, word_pairs, words
-
-PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
-"""Common first segments of paths that have no meaning for a name."""
+from mcpfactory_codegen.text import PATH_PREFIXES, VERSION, is_plural, singular, word_group, word_pairs, words
 
 # maximum characters of a name's verb and nouns, unless a unique name must be longer
 _ROOM: Final = 48
 _NEAREST: Final = 2  # number of last path segments that are always part of the name
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}|(?<=/):(\w+)")
+_KEYS: Final = re.compile(r"\([^()/]*\{[^()/]*\)(?=/|\Z)")  # OData keys, such as `Books(ID={ID})`
 _EXTENSION: Final = re.compile(r"(?<=[\w}])\.(json|xml|csv|txt|html|htm|yaml|yml|php|aspx|do)\Z", re.I)
 
 _ON_ITEM: Final = {"GET": "get", "PUT": "update", "PATCH": "update", "DELETE": "delete", "POST": "update"}
@@ -53,7 +51,9 @@ def path_words(operation: ApiOperation, room: int = _ROOM) -> PathWords:
     """
     path, _, fragment = re.sub(r"[?#]", "\0", operation.path, count=1).partition("\0")
     extension = _EXTENSION.search(path)
-    path = _EXTENSION.sub("", path)
+    path = _EXTENSION.sub(
+        "", _KEYS.sub(lambda keys: "".join(f"/{{{name}}}" for name, _ in _PARAMETER.findall(keys[0])), path)
+    )
     segments, rest, on_item = _segments(path)
     parameters = [word for pair in _PARAMETER.findall(path) for word in words(pair[0] or pair[1])]
     rest += words(extension.group(1) if extension else "")
@@ -201,7 +201,7 @@ def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     for plain in _plain(operation, text):
         parts = words(plain)
         if parts and parts != whole:
-            return OperationIdWords() if _is_bare(parts) else OperationIdWords(parts, whole)
+            return OperationIdWords() if _is_bare(parts) else OperationIdWords(parts, parts)
     return OperationIdWords(whole, whole)
 
 
@@ -224,6 +224,10 @@ def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
         yield match["name"]
     if match := _NEST.match(text):
         yield f"{match['group']}_{match['name']}"
+    # an OData converter names the operation `ListProduct` for example `Products.Product.ListProduct`
+    groups, _, name = text.rpartition(".")
+    if groups and {*map(singular, words(groups))} <= {*map(singular, words(name))}:
+        yield name
 
 
 def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
@@ -232,7 +236,8 @@ def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
     sides = [(parts[0], parts[1:]), (parts[-1], parts[:-1])]
     path = re.split(r"[?#]", operation.path, maxsplit=1)[0]
     for verb, rest in sides:
-        if verb != method or (verb in {"get", "delete"} and "{" not in path):
+        prefixed = any(VERSION.match(part) or part in PATH_PREFIXES for part in rest)  # people leave out `api_v1`
+        if verb != method or (verb in {"get", "delete"} and "{" not in path and not prefixed):
             continue
         if rest and any(
             re.fullmatch(pattern, "_".join(rest) + "_") for pattern in (_spelled(path), _spelled(operation.path))
@@ -251,7 +256,7 @@ def _spelled(path: str) -> str:
                 continue
             optional = VERSION.match(piece) or piece.lower() in PATH_PREFIXES
             parameter = piece.startswith("{")
-            pieces.append(f"(?:{spelled}|id)_" if parameter else f"(?:{spelled}_)?" if optional else f"{spelled}_")
+            pieces.append(f"(?:(?:{spelled}|id)_)?" if parameter else f"(?:{spelled}_)?" if optional else f"{spelled}_")
     return "".join(pieces)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mcpfactory_codegen.effects import VERBS
@@ -95,7 +95,8 @@ def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) ->
         if _NAME.match(name) and name.lower() not in holders:
             names[operation.key] = name
             holders[name.lower()] = words(name)
-    claimants = {operation.key: _claimant(operation) for operation in ordered}
+    ids = {operation.operation_id for operation in ordered}
+    claimants = {operation.key: _claimant(operation, ids) for operation in ordered}
     common = WordFrequency.from_names(claimant.forms[0] for claimant in claimants.values())
     waiting = [claimant for key, claimant in claimants.items() if key not in names]
     while waiting:
@@ -143,14 +144,17 @@ def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
     return plainest[0] if len(plainest) == 1 else None
 
 
-def _claimant(operation: ApiOperation) -> _UnnamedOperation:
-    said = operation_id_words(operation)
+def _claimant(operation: ApiOperation, ids: Collection[str]) -> _UnnamedOperation:
+    whole = operation_id_words(operation).whole
+    # generators number the further operations of one name, such as `findById_1` and `GetBook2`
+    uncounted = operation.operation_id.rstrip("0123456789").rstrip("_")
+    said = operation_id_words(replace(operation, operation_id=uncounted) if uncounted in ids else operation)
     # words of the path are dropped only if the operation has no operationId
     path = path_words(operation, TOOL_LIMIT) if operation.operation_id else path_words(operation)
     literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
     every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}
     forms = list(dict.fromkeys(_forms_of(operation, said, path)))
-    return _UnnamedOperation(operation.key, forms, (said.whole, (path.verb, *path.written)), frozenset(every))
+    return _UnnamedOperation(operation.key, forms, (whole, (path.verb, *path.written)), frozenset(every))
 
 
 def _forms_of(operation: ApiOperation, said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:

@@ -22,6 +22,7 @@ from mcpfactory_codegen.openapi.servers import (
     root_server_urls,
 )
 from mcpfactory_codegen.openapi.shared_schemas import HiddenProperties
+from mcpfactory_codegen.openapi.summaries import without_framework_summaries
 from mcpfactory_codegen.read.document import Document, DocumentFile
 from mcpfactory_codegen.sources import DocumentKind, recognize_document_kind
 from mcpfactory_codegen.sources.translation_helpers import Translation, table, text
@@ -62,6 +63,8 @@ def read_api(document: Document) -> Api:
             message = f"webhooks are requests that the API sends, so they cannot be tools; left out: {count}"
             root.at(key).report("webhooks-ignored", message)
     shared = schemas.shared()
+    for location, error in references.unresolved():
+        problems.add(error.code, str(location), str(error), error.hint)
     for location, message in references.repaired:
         problems.add("reference-repaired", str(location.down("$ref")), message, "correct the reference")
     return Api(
@@ -69,7 +72,7 @@ def read_api(document: Document) -> Api:
         version=info["version"],
         description=info["description"],
         servers=settled.root,
-        operations=settled.operations,
+        operations=without_framework_summaries(settled.operations),
         schemas=shared,
         security_schemes=security.schemes,
         tag_descriptions=_tags(root.at("tags")),
@@ -243,7 +246,7 @@ def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -
         operation.at("callbacks").report("callbacks-ignored", message)
     operation = operation.convert_booleans("deprecated")
     found = merge_parameters(item, operation, path)
-    path = _path(path, found, identity)
+    path, patterns = _path(path, found, identity)
     inside = [one for one in found if one.value["in"] in {"body", "formData"}]
     outside = [one for one in found if one not in inside] if inside else found
     tags = operation.value.get("tags")
@@ -260,7 +263,7 @@ def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -
         description=operation.at("description").text() or item.at("description").text(),
         tags=tuple(dict.fromkeys(tag for tag in tags if isinstance(tag, str))) if isinstance(tags, list) else (),
         deprecated=operation.value.get("deprecated") is True,
-        parameters=read_parameters(outside, path, identity),
+        parameters=read_parameters(outside, path, patterns, identity),
         body=read_request_body(operation, inside),
         responses=_responses(operation, method),
         security=security.of(operation),
@@ -281,17 +284,18 @@ def _responses(operation: Node, method: str) -> tuple[Response, ...]:
     return tuple(replace(one, content_type="", schema=None, example=None) for one in found)
 
 
-def _path(path: str, found: list[Node], identity: Node) -> str:
-    """Return the path with each parameter in braces, and report unusual syntax."""
-    plain = normalize_path_template(path, frozenset(one.value["name"] for one in found if one.value["in"] == "path"))
+def _path(path: str, found: list[Node], identity: Node) -> tuple[str, dict[str, str]]:
+    """Return the path with each parameter in braces, and the patterns of values with slashes. Report other syntax."""
+    names = frozenset(one.value["name"] for one in found if one.value["in"] == "path")
+    plain, patterns = normalize_path_template(path, names)
     odd = ""
-    if plain != path:
+    if plain != path and not patterns:
         odd = f"the parameters of {path[:200]!r} are not written as {{name}}; read as {plain[:200]!r}"
     elif re.search(r"[{}\s]", re.sub(r"\{[^{}]*\}", "", path)):
         odd = f"the path {path[:200]!r} has an unpaired brace or white space; sent encoded"
     if odd:
         identity.report("path-unusual-syntax", odd, "write the path as the API has it, parameters as {name}")
-    return plain
+    return plain, patterns
 
 
 def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +12,7 @@ from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.context import Direction, Node, UnusableOperationError
 from mcpfactory_codegen.openapi.references import UnresolvedError
 from mcpfactory_codegen.openapi.xml import is_object_or_array, with_xml_form, xml_lists
+from mcpfactory_runtime.schemas.walk import types_of
 from mcpfactory_runtime.upstream.encoding import JSON_LINES, is_json, is_xml, media_type
 from mcpfactory_runtime.upstream.operation import FORM_STYLES
 
@@ -131,6 +133,7 @@ def read_media_schema(media: Media, direction: Direction) -> JsonSchema | None:
 
 
 _FORMS: Final = ("multipart/form-data", "application/x-www-form-urlencoded")
+_STRUCTURED: Final = frozenset({*JSON_LINES, *_FORMS})  # media types that can carry a list or an object
 _CONCRETE: Final = {
     "*/*": "application/json",
     "application/*": "application/json",
@@ -160,7 +163,7 @@ def read_request_body(operation: Node, parameters: list[Node]) -> ApiBody | None
         body = written.follow()
     except UnresolvedError as error:
         message = f"its request body is missing: {error}"
-        raise UnusableOperationError(error.code, written.location, message, error.hint) from None
+        raise UnusableOperationError(error.code, written.location.down("$ref"), message, error.hint) from None
     if not isinstance(body.value, dict):
         message = "its request body is not an object"
         raise UnusableOperationError("body-invalid", body.location, message, "write `content` with a media type")
@@ -175,18 +178,29 @@ def read_request_body(operation: Node, parameters: list[Node]) -> ApiBody | None
         schema={} if schema is None else schema,
         required=body.value.get("required") is True,
         description=body.at("description").text(),
+        alternatives=_alternatives(media.content_type, body.at("content").mapping().table),
         encoding=_encodings(media),
         example=media.node.example(),
     )
     return _sendable(found, media.node.at("schema"))
 
 
-def _sendable(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body whose media type can encode its value.
+def _sendable(body: ApiBody, schema: Node) -> ApiBody | None:
+    """Return a body whose media type can encode its value, or None for an optional body that no value fits.
 
     A mislabeled body becomes JSON, and any other unsuitable body becomes text.
     """
     kind = media_type(body.content_type)
+    kinds = types_of(schema.resolved_object())
+    if kind.startswith("multipart/") and kinds and not {"object", "array"} & {*kinds}:
+        hint = "write an object with a property for each part"
+        if body.required:
+            message = f"its {kind[:80]!r} body is not an object, so that its parts have no names"
+            raise UnusableOperationError("body-invalid", schema.location, message, hint)
+        schema.report("body-media-type", f"{kind[:80]!r} needs an object of parts; the body is left out", hint)
+        return None
+    if body.schema in ({}, True) and not (is_json(kind) or kind in _STRUCTURED or kind.startswith("multipart/")):
+        return replace(body, schema={"type": "string"})
     if is_json(kind) or not is_object_or_array(schema):
         return body
     is_list = _is_list(schema)
@@ -205,6 +219,12 @@ def _sendable(body: ApiBody, schema: Node) -> ApiBody:
     message = f"{kind[:80]!r} cannot carry {'a list' if is_list else 'an object'}; {sent}"
     schema.report("body-media-type", message, "write the media type that the API accepts")
     return body
+
+
+def _alternatives(content_type: str, content: Iterable[str]) -> tuple[str, ...]:
+    """Return the other raw media types of a body whose media type is raw."""
+    raw = [name for name in content if _MEDIA_TYPE.match(name) and media_type_rank(name) == _LAST]
+    return tuple(name for name in raw if name != content_type) if content_type in raw else ()
 
 
 def _shortened(body: Node) -> Media | None:
@@ -346,16 +366,19 @@ def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
 
 def _body_of_2(parameters: list[Node], consumes: list[str]) -> ApiBody | None:
     fields = [one for one in parameters if one.value["in"] == "formData"]
-    whole = next((one for one in parameters if one.value["in"] == "body"), None)
+    bodies = [one for one in parameters if one.value["in"] == "body"]
+    whole = next(iter(bodies), None)
     if whole is None:
         return _form(fields, consumes) if fields else None
-    for other in fields:
+    for other in (*fields, *bodies[1:]):
         name = other.value["name"][:80]
-        message = f"the operation has a body, so the form field {name!r} cannot be sent; left out"
+        message = f"the operation has the body {whole.value['name'][:80]!r}, so {name!r} cannot be sent; left out"
         other.report("parameter-ignored", message, "describe one or the other")
     schema = whole.at("schema")
+    content_type = min(consumes, key=lambda one: _fitting_rank(one, schema), default="application/json")
     body = ApiBody(
-        content_type=min(consumes, key=lambda one: _fitting_rank(one, schema), default="application/json"),
+        content_type=content_type,
+        alternatives=_alternatives(content_type, consumes),
         schema=(schema if "schema" in whole.value else schema.with_value({})).schema("request"),
         required=whole.value.get("required") is True,
         description=whole.at("description").text(),
@@ -378,7 +401,7 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
             encoding[name] = Encoding(file=True)
         elif kind == "array":
             style, explode = swagger2.convert_collection_format(one)
-            encoding[name] = Encoding(style=style, explode=explode)
+            encoding[name] = Encoding(style=style, explode=explode, nested=swagger2.nested_styles(one))
     required = [one.value["name"] for one in fields if one.value.get("required") is True]
     whole: dict[str, Any] = {"type": "object", "properties": properties}
     whole |= {"required": required} if required else {}

@@ -17,27 +17,36 @@ _NOT_OURS: Final = frozenset({"accept", "content-type"})
 """Header parameters that OpenAPI ignores, except `Authorization` (3.1 §4.8.12.1)."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
+_EXPRESSION: Final = re.compile(r"\{([.;+/#]*)([^{}=:?]*?)(?:=([^{}]*))?([*+]?)\}")
+_WILDCARDS: Final = {"*": "[^/]+", "**": ".+"}  # wildcards of google.api.http → regular expressions
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
 
 
-def normalize_path_template(path: str, names: frozenset[str]) -> str:
-    """Return the path with each parameter in `names` written as `{id}`.
+def normalize_path_template(path: str, names: frozenset[str]) -> tuple[str, dict[str, str]]:
+    """Return the path with each parameter in `names` written as `{id}`, and the patterns of values with slashes.
 
     Documents also write `:id`, `<int:id>` and `{id:[0-9]+}`. Operators of RFC 6570 (`{.id*}`) are removed, because
-    `style` and `explode` have the same meaning.
+    `style` and `explode` have the same meaning. The values of `{+name}`, `{name+}` and `{name=shelves/*}`
+    (google.api.http) have slashes. The fragment distinguishes paths that differ only in such a pattern.
     """
+    patterns: dict[str, str] = {}
 
-    def without_operator(match: re.Match[str]) -> str:
-        name = match[1].lstrip(".;+/#").rstrip("*")
-        return f"{{{name}}}" if match[1] not in names and name in names else match[0]
+    def expression(match: re.Match[str]) -> str:
+        before, name, pattern, after = match.groups()
+        if match[0][1:-1] in names or not name:
+            return match[0]
+        if pattern not in (None, "*") or "+" in before + after:
+            patterns[name] = pattern or "**"
+        return f"{{{name}}}" if name in names or name in patterns else match[0]
 
-    plain = _TEMPLATE.sub(without_operator, path)
+    plain = _EXPRESSION.sub(expression, path)
 
     def template(match: re.Match[str]) -> str:
         name = match[1] or match[2] or match[3]
         return f"{{{name}}}" if name in names and f"{{{name}}}" not in plain else match[0]
 
-    return _OTHER_TEMPLATE.sub(template, plain)
+    shapes = ",".join(pattern.replace("/", ".") for pattern in patterns.values() if pattern != "**")
+    return _OTHER_TEMPLATE.sub(template, plain) + (f"#{shapes}" if shapes else ""), patterns
 
 
 def merge_parameters(item: Node, operation: Node, path: str) -> list[Node]:
@@ -80,8 +89,13 @@ def _listed(owner: Node, path: str) -> Iterator[Node]:
             place.report("parameter-invalid", "this is not a parameter with `name` and `in`; left out", _HINT)
 
 
-def read_parameters(found: list[Node], path: str, operation: Node) -> tuple[ApiParameter, ...]:
-    """Return the parameters of one operation, and report problems with the path template at the operation."""
+def read_parameters(
+    found: list[Node], path: str, patterns: dict[str, str], operation: Node
+) -> tuple[ApiParameter, ...]:
+    """Return the parameters of one operation, and report problems with the path template at the operation.
+
+    `patterns` has the patterns of the path parameters whose values have slashes.
+    """
     parameters = []
     for node in found:
         cache = node.context.parameters
@@ -89,7 +103,20 @@ def read_parameters(found: list[Node], path: str, operation: Node) -> tuple[ApiP
             cache[node.location] = _read(node)
         if (parameter := cache[node.location]) is not None:
             parameters.append(parameter)
-    return _fit_template(parameters, path, operation)
+    fitting = _fit_template(parameters, path, operation)
+    return tuple(
+        _with_segments(one, patterns) if one.place == "path" and one.name in patterns else one for one in fitting
+    )
+
+
+def _with_segments(parameter: ApiParameter, patterns: dict[str, str]) -> ApiParameter:
+    """Return a path parameter whose value has slashes and matches a pattern such as `shelves/*/books/*`."""
+    schema, pattern = parameter.schema, patterns[parameter.name]
+    if pattern != "**" and isinstance(schema, dict) and schema.get("type") == "string" and "pattern" not in schema:
+        pieces = [_WILDCARDS.get(one, re.escape(one)) for one in re.split(r"(\*\*?)", pattern)]
+        schema = {**schema, "pattern": f"^{''.join(pieces)}$"}
+    plain = parameter.style in ("", "simple") and not parameter.content_type
+    return dataclasses.replace(parameter, schema=schema, style="segments" if plain else parameter.style)
 
 
 def _read(node: Node) -> ApiParameter | None:
@@ -100,6 +127,8 @@ def _read(node: Node) -> ApiParameter | None:
         node.report("parameter-invalid", message)
         return None
     if where == "header" and name.lower() in _NOT_OURS:
+        message = f"the header {name!r} is set from the media types of the operation; left out"
+        node.report("parameter-ignored", message, "describe the media types in `content`")
         return None
     if where == "header" and (reason := forbidden_header_reason(name)):
         if node.value.get("required") is True:
@@ -107,7 +136,9 @@ def _read(node: Node) -> ApiParameter | None:
             raise UnusableOperationError("parameter-header", node.location, message)
         node.report("parameter-header", f"the header {name[:80]!r} {reason}; left out")
         return None
-    node = swagger2.parameter(node) if node.context.spec.shape == "2" else _normalized_style(node)
+    old = node.context.spec.shape == "2"
+    nested = swagger2.nested_styles(node) if old else ()
+    node = swagger2.parameter(node) if old else _normalized_style(node)
     value = node.value
     shell: dict[str, Any] = {key: value[key] for key in _SHELL if key in value}
     node.check("Parameter", {**shell, "in": "query" if where == "querystring" else where})
@@ -127,6 +158,7 @@ def _read(node: Node) -> ApiParameter | None:
         explode=explode if isinstance(explode, bool) and not content_type else None,
         allow_reserved=value.get("allowReserved") is True,
         content_type=content_type,
+        nested=nested,
         example=node.example(),
     )
 

@@ -65,6 +65,10 @@ def _cycle(reference: str) -> UnresolvedError:
     return UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} points back to itself")
 
 
+_DATA: Final = frozenset({"example", "examples", "default", "enum", "const", "value"})
+"""Keys of values in which `$ref` is not a reference."""
+
+
 class References:
     """Resolver of the `$ref`s of one document."""
 
@@ -126,6 +130,23 @@ class References:
         finally:
             self._resolving.discard(key)
         return target
+
+    def unresolved(self) -> Iterator[tuple[Location, UnresolvedError]]:
+        """Yield the references of the main file that have no target, even in unused definitions."""
+        stack: list[tuple[Any, Location]] = [(self._parts[""], Location("", ""))]
+        while stack:
+            node, location = stack.pop()
+            if isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
+                try:
+                    self.resolve(reference, location)
+                except UnresolvedError as error:
+                    yield location.down("$ref"), error
+            pairs = node.items() if isinstance(node, dict) else enumerate(node)
+            stack += [
+                (value, location.down(key))
+                for key, value in reversed([*pairs])
+                if isinstance(value, dict | list) and key not in _DATA and not str(key).startswith("x-")
+            ]
 
     def _direct(self, reference: str, at: Location) -> LocatedNode:
         name, _, fragment = reference.strip().partition("#")

@@ -17,7 +17,15 @@ from mcpfactory_codegen.ir import JsonSchema
 from mcpfactory_codegen.openapi.context import Direction
 from mcpfactory_codegen.openapi.keywords import DROPPED
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
-from mcpfactory_runtime.schemas.walk import APPLICATORS, IN_PLACE, children, definition, definition_reference, unescape
+from mcpfactory_runtime.schemas.walk import (
+    APPLICATORS,
+    IN_PLACE,
+    children,
+    definition,
+    definition_reference,
+    subschemas_of,
+    unescape,
+)
 
 _FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
 _FLAG_LEVELS: Final = 10  # maximum levels of references and `allOf` to search for the flag of a property
@@ -239,6 +247,30 @@ def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: C
         if use.negated:
             use.holder["not"] = {}  # `{"not": {}}` accepts nothing, so that a `not` around it accepts every value
         report(name)
+    _drop_implied_parts(schemas)
+
+
+def _drop_implied_parts(schemas: Definitions) -> None:
+    """Drop `allOf` references to schemas that another part also applies, because each reference would be validated."""
+    applied: dict[str, frozenset[str]] = {}
+    for name in _finished({name: _applied_to_all(schema) for name, schema in schemas.items()}):
+        schema = schemas[name]
+        targets = _applied_to_all(schema)
+        implied = frozenset().union(*(applied.get(target, frozenset()) for target in targets))
+        applied[name] = implied | {*targets}
+        parts = subschemas_of(schema, "allOf")
+        kept = [part for part in parts if not (_is_reference(part) and definition(part["$ref"]) in implied)]
+        if isinstance(schema, dict) and len(kept) < len(parts):
+            schema["allOf"] = kept
+
+
+def _applied_to_all(schema: JsonSchema) -> list[str]:
+    """Return the schemas to which every value of this schema conforms."""
+    return [definition(part["$ref"]) for part in subschemas_of(schema, "allOf") if _is_reference(part)]
+
+
+def _is_reference(part: Any) -> bool:
+    return isinstance(part, dict) and part.keys() == {"$ref"}
 
 
 class _AppliedReference(NamedTuple):
@@ -313,7 +345,7 @@ def _finished(graph: dict[str, list[str]]) -> list[str]:
         seen.add(start)
         while path:
             name, targets = path[-1]
-            target = next((one for one in targets if one not in seen), None)
+            target = next((one for one in targets if one not in seen and one in graph), None)
             if target is None:
                 order.append(name)
                 path.pop()

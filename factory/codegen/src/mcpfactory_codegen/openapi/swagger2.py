@@ -52,7 +52,7 @@ def parameter(node: Node) -> Node:
 
 def convert_collection_format(node: Node) -> tuple[QueryStyle, bool]:
     """Return `style` and `explode` of an array parameter, from its `collectionFormat` or the default csv."""
-    written, place = node.value.get("collectionFormat"), node.value["in"]
+    written, place = node.value.get("collectionFormat"), node.value.get("in", "items")
     if written is None:
         return _COLLECTION["csv"]
     exists = isinstance(written, str) and written in _COLLECTION
@@ -61,6 +61,14 @@ def convert_collection_format(node: Node) -> tuple[QueryStyle, bool]:
     message = f"the collectionFormat {str(written)[:40]!r} does not exist in {place}; csv is used"
     node.at("collectionFormat").report("parameter-style", message, f"one of {', '.join(_COLLECTION)}")
     return _COLLECTION["csv"]
+
+
+def nested_styles(node: Node) -> tuple[QueryStyle, ...]:
+    """Return the styles of the arrays in an array parameter, outermost first (Items Object)."""
+    items = node.at("items")
+    if node.value.get("type") != "array" or items.table.get("type") != "array":
+        return ()
+    return (convert_collection_format(items)[0], *nested_styles(items))
 
 
 def server_urls(root: Node, schemes: Any = None) -> list[tuple[str, Node]]:

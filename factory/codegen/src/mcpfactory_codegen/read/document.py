@@ -21,7 +21,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from mcpfactory_codegen.ir import Problem, ProblemCollector
 from mcpfactory_codegen.read.parse import Format, ParseError, parse
-from mcpfactory_codegen.sources import SOURCES, recognize_document_kind
+from mcpfactory_codegen.sources import SOURCES, recognize_document_kind, unsupported_kind
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 from mcpfactory_runtime.urls import (
@@ -316,8 +316,10 @@ class _Loading:
         try:
             data, form = parse(raw, self._problems)
         except ParseError as error:
+            self._refuse_unsupported(raw)
             raise DocumentError(f"{origin.source} is not an API document: {error}", error.hint) from None
         if not isinstance(data, dict):
+            self._refuse_unsupported(raw)
             kind = "a list" if isinstance(data, list) else "a single value"
             message = f"{origin.source} is not an API document: it contains {kind}, not an object"
             raise DocumentError(message, "check that it is the right file")
@@ -325,8 +327,9 @@ class _Loading:
             data = {**_assumed(data, self._problems), **data}
         source = recognize_document_kind(data)
         if source is None:
+            self._refuse_unsupported(raw)
             known = ", ".join(one.noun for one in SOURCES)
-            hint = f"check that it is the right file; supported formats: {known}; convert others (RAML, WSDL) first"
+            hint = f"check that it is the right file; supported formats: {known}; convert others first"
             message = f"{origin.source} is not an API document: it has neither `openapi` nor `swagger` at the top"
             raise DocumentError(message, hint)
         if source.stored is not None:
@@ -337,6 +340,12 @@ class _Loading:
             self._gather(origin.main)
         problems = self._problems.all()
         return Document(data, raw, form, origin.source, origin.main, self._parts, self._refused, problems)
+
+    def _refuse_unsupported(self, raw: bytes) -> None:
+        if noun := unsupported_kind(raw):
+            message = f"{self._origin.source} cannot be read: it is {noun}, which is not supported"
+            hint = "convert it to OpenAPI, or write the tools yourself: mcpfactory new NAME --template minimal"
+            raise DocumentError(message, hint)
 
     def _gather(self, first: str) -> None:
         waiting = [first]

@@ -26,7 +26,8 @@ from mcpfactory_codegen.settings import (
     validation_error,
 )
 from mcpfactory_codegen.text import describe_unknown_key
-from mcpfactory_runtime.server.generated.catalog import DIALECTS, MODES
+from mcpfactory_runtime.schemas.client_limits import DIALECTS
+from mcpfactory_runtime.server.generated.catalog import MODES
 
 NAME: Final = re.compile(r"[a-z][a-z0-9-]*\Z")
 LABEL: Final = re.compile(r"[a-z][a-z0-9-]{0,29}\Z")
@@ -49,7 +50,7 @@ class ServerTable(Settings):
     )
     profile: str = Field(default="", description="profile that clients see by default", examples=["read-only"])
     dialect: Annotated[str, OneOf(("", *DIALECTS))] = Field(
-        default="", description="form of names and schemas, for clients with limits"
+        default="", description="clients whose limits the list of tools satisfies"
     )
     environment: Strings = Field(
         default=(), description="environment variables that your own code reads", examples=[["DATABASE_URL"]]

@@ -126,17 +126,29 @@ def regenerate(folder: Path) -> GeneratedServer:
     changed if the server has no document. If the directory cannot be used, raise a CreateError and change nothing.
     """
     with as_create_errors():
-        config = read_config(folder)
-        if not config.document:
-            return GeneratedServer(server=config.name, path=folder)
-        documents = stored_documents(folder, config)
-        built = generate(config, documents, read_published_names(folder), read_package_version(folder, config))
-        refuse_server_without_tools(built, config, config.document)
-        plan = FilePlan(folder)
-        plan.plan_machine_files(built.machine)
-        plan.apply()
+        built, plan = _regenerated(folder)
+        if built.machine:
+            plan.apply()
     problems = (*built.problems, *edited_file_problems(plan.sorted_steps))
-    return replace(built, server=config.name, path=folder, problems=problems, steps=plan.sorted_steps)
+    return replace(built, problems=problems, steps=plan.sorted_steps)
+
+
+def stale_files(folder: Path) -> tuple[str, ...]:
+    """Return the files in a server's directory that `regenerate` would change, or raise a CreateError."""
+    with as_create_errors():
+        _, plan = _regenerated(folder)
+    return tuple(step.path for step in plan.sorted_steps if step.action != "same")
+
+
+def _regenerated(folder: Path) -> tuple[GeneratedServer, FilePlan]:
+    config, plan = read_config(folder), FilePlan(folder)
+    if not config.document:
+        return GeneratedServer(server=config.name, path=folder), plan
+    documents = stored_documents(folder, config)
+    built = generate(config, documents, read_published_names(folder), read_package_version(folder, config))
+    refuse_server_without_tools(built, config, config.document)
+    plan.plan_machine_files(built.machine)
+    return replace(built, server=config.name, path=folder), plan
 
 
 @dataclass(frozen=True, slots=True)

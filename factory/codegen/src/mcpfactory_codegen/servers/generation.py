@@ -14,7 +14,7 @@ from mcpfactory_codegen.cases.cases import test_files
 from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.describe.curate import ToolGroup, check_pinned_names, curate, rename, suggest_tool_groups
 from mcpfactory_codegen.describe.tools import ApiTool, make_api_tools
-from mcpfactory_codegen.describe.workflows import check_workflows
+from mcpfactory_codegen.describe.workflows import Workflow, check_workflows
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Problem, ProblemCollector, SkippedOperation
 from mcpfactory_codegen.naming import Names, name_api
@@ -157,7 +157,7 @@ def generate(
     machine = emit(api, renamed.names, curated.tools, options) | tests
     person: dict[str, str] = {}
     if scaffold:
-        preset = openapi_template_answers(config, api, renamed.names, curated.tools)
+        preset = openapi_template_answers(config, api, renamed.names, curated.tools, workflows)
         person = render(scaffold, {**checked_answers(config.answers, read_questions(scaffold), preset), **preset})
         person[CONFIG] = render_config(config) + render_answers(config.answers)
     notify(f"formatting {len(machine) + len(person)} files")
@@ -361,7 +361,9 @@ _NAMED: Final = 4  # maximum documents to list by name
 _TOPICS: Final = 12  # maximum tags with their descriptions
 
 
-def openapi_template_answers(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
+def openapi_template_answers(
+    config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool], workflows: Sequence[Workflow]
+) -> dict[str, Any]:
     """Return the answers to the template `openapi`.
 
     Answers named `*_quoted` are Python and TOML literals. All other answers may be Markdown.
@@ -383,7 +385,7 @@ def openapi_template_answers(config: ServerConfig, api: Api, names: Names, tools
         "title_markdown": escape_markdown(title),
         "about_markdown": _about(api, tools),
         "tools_count": len(tools),
-        "tools_table": _tools_table(tools),
+        "tools_table": _tools_table(tools, workflows),
         "environment_table": _environment_table(environment(api, names, tools)),
         "base_url": api.base_url,
         "runtime_extras": ",".join(_runtime_extras(api)),
@@ -410,9 +412,10 @@ def _runtime_extras(api: Api) -> list[str]:
     return sorted(extras | {"upstream"})
 
 
-def _tools_table(tools: Sequence[ApiTool]) -> str:
-    does = [one_line(tool.title or tool.description.partition("\n")[0], _ROW) for tool in tools[:_ROWS]]
-    rows = [(f"`{tool.name}`", escape_markdown(text)) for tool, text in zip(tools, does, strict=False)]
+def _tools_table(tools: Sequence[ApiTool], workflows: Sequence[Workflow]) -> str:
+    texts = [(tool.name, tool.title or tool.description.partition("\n")[0]) for tool in tools[:_ROWS]]
+    texts += [(one.name, one.listed["description"]) for one in workflows]
+    rows = [(f"`{name}`", escape_markdown(one_line(text, _ROW))) for name, text in texts]
     more = f"\n\nand {len(tools) - _ROWS} more" if len(tools) > _ROWS else ""
     return _table(("tool", "what it does"), rows) + more
 

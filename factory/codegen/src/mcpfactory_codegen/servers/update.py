@@ -75,7 +75,7 @@ class UpdatedServer:
     """Result of an update or a dry run. `changes` has the changes that affect callers of the tools.
 
     `address` has the API's URLs, as in the report. `moved` is a message about environment variables that the server no
-    longer reads, or "".
+    longer reads, or "". `stored` has the copies of documents that were read, because they have no other source.
     """
 
     server: str
@@ -88,6 +88,7 @@ class UpdatedServer:
     skipped: tuple[SkippedOperation, ...] = ()
     address: Mapping[str, Any] = field(default_factory=dict)
     moved: str = ""
+    stored: tuple[str, ...] = ()
 
     @property
     def conflicts(self) -> tuple[str, ...]:
@@ -155,6 +156,7 @@ def update_server(
         problems=(*built.problems, *edited_file_problems(plan.sorted_steps)),
         skipped=built.skipped,
         address=built.address,
+        stored=tuple(api.document for api in config.apis if not api.source and api.label in documents.stored),
         moved=f"variables that are no longer read: {', '.join(sorted(gone))}" if gone else "",
     )
 

@@ -56,6 +56,20 @@ SOURCES: Final = (
 """All kinds of documents. The first kind that recognizes a document is used."""
 
 
+_KEY: Final = r"(?:^|[{,\n])\s*[\"']?%s[\"']?\s*:\s*[\"']?\d"
+_UNSUPPORTED: Final = {
+    "an AsyncAPI document": re.compile((_KEY % "asyncapi").encode()),
+    "an OpenRPC document": re.compile((_KEY % "openrpc").encode()),
+    "a RAML document": re.compile(rb"\A\s*#%RAML"),
+    "a WSDL document": re.compile(rb"://(?:schemas\.xmlsoap\.org/wsdl|www\.w3\.org/ns/wsdl)"),
+}
+
+
+def unsupported_kind(raw: bytes) -> str:
+    """Return the kind of a document that no `DocumentKind` recognizes, or ""."""
+    return next((noun for noun, pattern in _UNSUPPORTED.items() if pattern.search(raw)), "")
+
+
 def recognize_document_kind(data: Any) -> DocumentKind | None:
     """Return the kind of a document, or None for an unknown kind."""
     if not isinstance(data, dict):

@@ -21,6 +21,7 @@ from mcpfactory_codegen.sources.translation_helpers import (
     OpenApiDraft,
     Translation,
     infer_schema,
+    is_data,
     iterate_objects,
     parse_json_or_none,
     redacted,
@@ -29,7 +30,8 @@ from mcpfactory_codegen.sources.translation_helpers import (
     text,
     without_empty,
 )
-from mcpfactory_codegen.text import snake_case
+from mcpfactory_codegen.text import PATH_PREFIXES, singular, snake_case
+from mcpfactory_runtime.schemas.walk import DATA, map_schema
 
 _VARIABLE: Final = re.compile(r"\{\{\s*([^{}]{1,100}?)\s*\}\}")
 _LONE: Final = re.compile(r'(?<!["\w}])\{\{\s*([^{}"]{1,100}?)\s*\}\}(?!["\w{])')
@@ -111,6 +113,7 @@ def translate_postman(data: dict[str, Any]) -> Translation:
     named: dict[str, set[tuple[str, str]]] = {}
     for one, address in zip(found, addresses, strict=True):
         named.setdefault(snake_case(one.name), set()).add((text(one.node, "method"), address.path if address else ""))
+    draft.tags = dict(_folder_descriptions(node))
     for one, address in zip(found, addresses, strict=True):
         _add(draft, one, address, root, repeated=len(named[snake_case(one.name)]) > 1)
     return draft.done(frozenset() if root else frozenset({"server-relative"}))
@@ -142,6 +145,14 @@ def _requests(node: dict[str, Any], origin: str, folders: tuple[str, ...], auth:
             )
 
 
+def _folder_descriptions(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for _, item in iterate_objects(node, "item"):
+        if isinstance(item.get("item"), list):
+            yield from _folder_descriptions(item)
+            if description := _described(item):
+                yield text(item, "name"), description
+
+
 def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, root: str, *, repeated: bool) -> None:
     method = text(one.node, "method").upper() or "GET"
     name = snake_case(one.name)
@@ -166,13 +177,28 @@ def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, ro
         operation["requestBody"] = {"content": body}
     if address.base and address.base != root:
         operation["servers"] = [{"url": address.base}]
-    earlier = draft.paths.get(address.path, {}).get(method.lower())
+    path, earlier = address.path, draft.paths.get(address.path, {}).get(method.lower())
+    if earlier is not None and _body_shapes(operation) != _body_shapes(earlier):
+        # a request with another body is another operation, and the server never sends the part after `#`
+        path, earlier = f"{path}#{name}", None
     # the operation already exists, so that the parameters of this further example become optional
     if earlier is not None:
         known = {(each["in"], each["name"]) for each in earlier["parameters"]}
         more = [each for each in operation["parameters"] if (each["in"], each["name"]) not in known]
         earlier["parameters"] += [{**each, "required": False} for each in more]
-    draft.add(method, address.path, operation, one.origin)
+    draft.add(method, path, operation, one.origin)
+
+
+def _body_shapes(operation: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of each media type of the body, without examples."""
+    content = table(table(operation, "requestBody"), "content")
+    return {kind: _shape(table(media, "schema")) for kind, media in content.items()}
+
+
+def _shape(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    return {key: value for key, value in map_schema(schema, _shape).items() if key not in DATA}
 
 
 def _path_parameters(address: _Address) -> Iterator[dict[str, Any]]:
@@ -219,11 +245,14 @@ def _written_headers(one: _PostmanRequest) -> dict[str, dict[str, Any]]:
 
 
 def _with_examples(schema: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Split the example of a body among the members, because each member becomes a separate argument."""
+    """Split the example of a body among its members, because each member becomes a separate argument."""
     properties = schema.get("properties", {})
     if not isinstance(value, dict) or not properties:
         return schema
-    shown = {name: {**known, **_example(name, value.get(name))} for name, known in properties.items()}
+    shown = {
+        name: {**_with_examples(known, value.get(name)), **_example(name, value.get(name))}
+        for name, known in properties.items()
+    }
     return {**schema, "properties": shown}
 
 
@@ -242,7 +271,9 @@ def _address(url: Any, variables: dict[str, str]) -> _Address | None:
     base, path = _split(before, variables)
     known = {text(one, "key") or text(one, "id"): one for _, one in iterate_objects(url, "variable")}
     parameters: dict[str, dict[str, Any]] = {}
-    segments = [_segment(segment, variables, known, parameters) for segment in path.split("/")]
+    segments: list[str] = []
+    for segment in path.split("/"):
+        segments.append(_literal_id(segment, segments, parameters) or _segment(segment, variables, known, parameters))
     pairs = [one for _, one in iterate_objects(url, "query")]
     if not pairs:
         pairs = [{"key": key, "value": value} for key, value in parse_qsl(query, keep_blank_values=True)][:200]
@@ -290,6 +321,16 @@ def _filled_host(before: str, variables: dict[str, str]) -> str:
     host, slash, path = (rest if separator else head).partition("/")
     host = _filled(host, variables)
     return f"{_filled(head, variables)}://{host}{slash}{path}" if separator else f"{host}{slash}{path}"
+
+
+def _literal_id(segment: str, before: list[str], parameters: dict[str, dict[str, Any]]) -> str:
+    """Return a parameter for a literal ID such as `42` in `/books/42`, or "" for any other segment."""
+    noun = singular(snake_case(before[-1])) if before and not before[-1].startswith("{") else ""
+    if not noun or noun in PATH_PREFIXES or not is_data(unquote(segment)):
+        return ""
+    name = f"{noun}_id" if f"{noun}_id" not in parameters else f"{noun}_id_{len(parameters)}"
+    parameters[name] = {"value": unquote(segment)}
+    return f"{{{name}}}"
 
 
 def _segment(

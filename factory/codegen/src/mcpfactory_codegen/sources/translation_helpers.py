@@ -96,6 +96,7 @@ class OpenApiDraft:
         self.schemas: dict[str, Any] = {}
         self.schemes: dict[str, Any] = {}
         self.servers: list[dict[str, Any]] = []
+        self.tags: dict[str, str] = {}
         self.origins: dict[str, str] = {}
         self.problems = ProblemCollector()
         self.skipped: list[SkippedOperation] = []
@@ -118,6 +119,7 @@ class OpenApiDraft:
     def done(self, quiet: frozenset[str] = frozenset(), documents: dict[str, str] | None = None) -> Translation:
         """Return the translation."""
         data = {"openapi": "3.1.0", "info": self.info, "servers": self.servers, "paths": self.paths}
+        data["tags"] = [{"name": name, "description": description} for name, description in self.tags.items()]
         data["components"] = without_empty(schemas=self.schemas, securitySchemes=self.schemes)
         return Translation(data, self.origins, self.problems.all(), tuple(self.skipped), quiet, documents or {})
 
@@ -195,6 +197,11 @@ _TYPES: Final = (
 )
 
 
+def is_data(name: str) -> bool:
+    """Return True if a name or a path segment is data, such as a number, a date or a UUID."""
+    return _DATA.fullmatch(name) is not None
+
+
 def infer_schema(samples: Sequence[Any], *, answer: bool = False) -> dict[str, Any]:
     """Infer a schema from sample values, or return {} without samples."""
     return _Inference(answer).of(list(samples), 0)
@@ -227,7 +234,7 @@ class _Inference:
 
     def _members(self, samples: list[dict[str, Any]], depth: int) -> dict[str, Any]:
         names = dict.fromkeys(name for one in samples for name in one)
-        if len(names) > _MEMBERS or (len(names) >= _MAP and all(_DATA.fullmatch(name) for name in names)):
+        if len(names) > _MEMBERS or (len(names) >= _MAP and all(map(is_data, names))):
             values = [value for one in samples for value in one.values()]
             return {"additionalProperties": self.of(values[: _ITEMS * 4], depth + 1)}
         properties = {name: self.of([one[name] for one in samples if name in one], depth + 1) for name in names}

@@ -1,25 +1,31 @@
-"""Dialects for clients with limits, and pure functions that convert tools to a dialect.
+"""Conversion of tools to a dialect, which is a set of limits of clients (`client_limits`). Pure.
 
 A dialect only affects the list of tools. The server always validates arguments against a tool's original schema. Rules:
 
 1. A reference is replaced by its target. In a cycle, or if the schema would become too large, only the target's type
    and a note remain.
 2. Combined schemas become one schema that permits at least the same values. A note describes the difference.
-3. A conversion never makes a schema stricter.
+3. A conversion never makes a schema stricter, except that it removes empty values from `enum`. A note names them.
 4. The end of a long name is replaced by a digest, so that shortened names are unique and deterministic.
+5. Output schemas stay unchanged, because clients do not send them to a vendor.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
-from typing import Any, Final, Literal
+from functools import cached_property, partial, reduce
+from typing import Any, Final
 
-from mcpfactory_runtime.schemas.merge import intersect_schemas, unite_schemas
+from pydantic_core import to_json
+
+from mcpfactory_runtime.schemas.client_limits import NUMBERS
+from mcpfactory_runtime.schemas.client_refusals import pattern_faults
+from mcpfactory_runtime.schemas.merge import distinct, intersect_schemas, unite_schemas
 from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
 from mcpfactory_runtime.schemas.walk import (
+    APPLICATORS,
     COMBINATORS,
     items_schema_of,
     map_schema,
@@ -28,30 +34,9 @@ from mcpfactory_runtime.schemas.walk import (
     subschemas_of,
     types_of,
     unescape,
+    walk,
 )
 from mcpfactory_runtime.types import Json
-
-
-@dataclass(frozen=True, slots=True)
-class ClientLimits:
-    """The limits of a client.
-
-    `combinators` are the positions where the client supports `anyOf`, `oneOf`, `allOf`, `not` and similar keywords.
-    `types` is True if `type` may be a list. `name` is the maximum number of characters of a tool's name. Many clients
-    prepend the server's name, and permit 64 characters in total.
-    """
-
-    combinators: Literal["below", "nowhere"]
-    types: bool
-    name: int
-
-
-DIALECTS: Final[dict[str, ClientLimits | None]] = {
-    "standard": None,  # unchanged JSON Schema 2020-12
-    "plain": ClientLimits("below", types=True, name=64),
-    "flat": ClientLimits("nowhere", types=False, name=40),
-}
-"""Dialects other than "standard" have neither `$ref` nor `$defs`."""
 
 _CHOICES: Final = ("anyOf", "oneOf")
 _DROPPED: Final = frozenset({"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "$dynamicRef"})
@@ -59,28 +44,33 @@ _COMBINING: Final = _DROPPED | {*COMBINATORS}
 _IGNORED: Final = frozenset({"$defs", "definitions", "$id", "$anchor", "$dynamicAnchor", "$schema", "$comment"})
 _TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
 _MAX_SCHEMAS: Final = 3_000  # maximum schemas in one tool
-_MAX_DEPTH: Final = 24  # maximum nesting of schemas
+_MAX_LEVELS: Final = 24  # maximum nesting of schemas if no client has a limit
 _SHOWN: Final = 6  # maximum number of alternatives that a note lists
+_SHOWN_ONCE: Final = 400  # bytes; a larger definition is only shown once
+_SHOWN_VALUES: Final = 50  # maximum number of values that a note lists
+_LONGEST_PATTERN: Final = 100  # maximum characters of a pattern that a note shows
 _DIGEST: Final = 6  # characters of the digest in a shortened name
 
 
-def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
-    """Adapt a Tool object to the limits of a client, and omit an output schema that exceeds the limits."""
+def adapt_tool(wire: Json, limits: Mapping[str, Any]) -> Json:
+    """Adapt a Tool object to the limits of a dialect, which `dialect_limits` returns."""
+    if not limits:
+        return wire
     schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
-    if notes:
-        done["description"] = "\n".join(filter(None, (wire.get("description", ""), *notes)))
-    if "outputSchema" in wire and _flattened(wire["outputSchema"], limits)[0] != wire["outputSchema"]:
-        del done["outputSchema"]
+    text = "\n".join(filter(None, (wire.get("description", ""), *notes)))
+    longest = limits.get("tool_description", len(text))
+    if text:
+        done["description"] = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return done
 
 
-def _flattened(schema: Any, limits: ClientLimits) -> tuple[Any, list[str]]:
+def _flattened(schema: Any, limits: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """Return the flattened schema, and notes about its root."""
     if not isinstance(schema, Mapping):
         return schema, []
     try:
-        return _Flattener(schema, limits).root(schema)
+        return _Flattener(schema, limits).convert()
     except UnusableSchemaError:
         return schema, []
 
@@ -96,32 +86,44 @@ def _cut(name: str, longest: int) -> str:
 
 
 class _Flattener:
-    def __init__(self, root: Mapping[str, Any], limits: ClientLimits) -> None:
-        self._references = SchemaReferences(root)
+    def __init__(self, root: Mapping[str, Any], limits: Mapping[str, Any]) -> None:
+        self._root = root
         self._limits = limits
+        self._levels = limits.get("levels", _MAX_LEVELS)
         self._left = _MAX_SCHEMAS
+        self._shown: set[str] = set()  # large definitions that a list shows once
 
-    def root(self, schema: Mapping[str, Any]) -> tuple[Json, list[str]]:
+    # Most schemas have no references, so that both properties are computed at the first one.
+    @cached_property
+    def _references(self) -> SchemaReferences:
+        return SchemaReferences(self._root)
+
+    @cached_property
+    def _uses(self) -> Counter[str]:
+        return Counter(part["$ref"] for _, part in walk(self._root) if isinstance(part.get("$ref"), str))
+
+    def convert(self) -> tuple[Json, list[str]]:
+        """Return the converted schema, and notes about its root."""
         notes: list[str] = []
-        done = self._node(schema, (), 0, notes, merge=True)
-        if not isinstance(done, dict):
-            done = {}
-        done = {"type": "object", **done}
+        done = {"type": "object", **self._node(self._root, (), 1, notes, merge="root" in self._limits)}
         if done.get("additionalProperties") == {}:
             del done["additionalProperties"]
         return done, notes
 
-    def _node(self, schema: Any, inside: tuple[str, ...], depth: int, outer: list[str] | None, *, merge: bool) -> Any:
-        """Return a converted schema. `inside` are the enclosing references."""
+    def _node(self, schema: Any, inside: tuple[str, ...], level: int, outer: list[str] | None, *, merge: bool) -> Any:
+        """Return a converted schema. `inside` are the enclosing references, and the root has the level 1."""
         if not isinstance(schema, Mapping):
             return schema
         self._left -= 1
         notes: list[str] = []
-        done = self._resolved(schema, inside, depth, notes, merge=merge)
+        done = self._resolved(schema, inside, level, notes, merge=merge)
+        for part in subschemas_of(done, "allOf") if "allOf" in done else ():
+            done = _intersection({key: value for key, value in done.items() if key != "allOf"}, part)
         if merge and not _COMBINING.isdisjoint(done):
             done = _without_combinators(done, notes)
-        if not self._limits.types and isinstance(done.get("type"), list):
+        if "types" in self._limits and isinstance(done.get("type"), list):
             done = _one_type(done, notes)
+        done = self._within(done, notes)
         if outer is not None:
             outer += notes
         elif notes:
@@ -129,33 +131,111 @@ class _Flattener:
         return done
 
     def _resolved(
-        self, schema: Mapping[str, Any], inside: tuple[str, ...], depth: int, notes: list[str], *, merge: bool
+        self, schema: Mapping[str, Any], inside: tuple[str, ...], level: int, notes: list[str], *, merge: bool
     ) -> Json:
         own = {key: value for key, value in schema.items() if key not in _IGNORED and key != "$ref"}
         if not isinstance(schema.get("$ref"), str):
-            return self._parts(own, inside, depth)
+            return self._parts(own, inside, level, notes)
         place, target = self._references.follow(schema)
         name = unescape(place.rpartition("/")[2])
         if not isinstance(target, Mapping):
-            return self._parts(own, inside, depth)
-        if place in inside or self._left < 0 or depth > _MAX_DEPTH:
+            return self._parts(own, inside, level, notes)
+        if place in inside or place in self._shown or self._left < 0:
             why = "contains itself" if place in inside else "is too large to show"
-            notes.append(f"Any {name}, which {why}." if name else f"It {why}.")
+            missing = f"Any {name}, which {why}." if name else f"It {why}."
+            notes.append(f"Like {name} above." if place in self._shown.difference(inside) else missing)
             kind = target.get("type")
-            return {**({"type": kind} if isinstance(kind, str) else {}), **self._parts(own, inside, depth)}
-        referred = self._node(target, (*inside, place), depth + 1, None, merge=merge)
+            return {**({"type": kind} if isinstance(kind, str) else {}), **self._parts(own, inside, level, notes)}
+        referred: Json = self._node(target, (*inside, place), level, None, merge=merge)
+        if name and not merge and self._uses[schema["$ref"]] > 1 and len(to_json(referred)) > _SHOWN_ONCE:
+            self._shown.add(place)
+            referred["title"] = name
+        added = self._parts(own, inside, level, notes)
         if own.keys() <= _TEXTS or not own.keys() & referred.keys():
-            return {**referred, **self._parts(own, inside, depth)}
-        return {"allOf": [referred, self._parts(own, inside, depth)]}
+            return {**referred, **added}
+        merged: Json = _intersection(added, referred)
+        return merged
 
-    def _parts(self, schema: Json, inside: tuple[str, ...], depth: int) -> Json:
-        everywhere = self._limits.combinators == "nowhere"
-        done: Json = {}
-        for key, value in schema.items():
-            merge = everywhere or (key in _COMBINING and depth == 0)
-            part = partial(self._node, inside=inside, depth=depth + 1, outer=None, merge=merge)
-            done |= map_schema({key: value}, part)
+    def _parts(self, schema: Json, inside: tuple[str, ...], level: int, notes: list[str]) -> Json:
+        """Convert the subschemas of a schema without reference."""
+        if not _DROPPED.isdisjoint(schema):
+            notes.append("Some combinations of values are not permitted.")
+            schema = {key: value for key, value in schema.items() if key not in _DROPPED}
+        if "anyOf" in schema or "oneOf" in schema:
+            schema = self._with_usable_choices(schema, notes)
+        if level + 1 >= self._levels and not APPLICATORS.keys().isdisjoint(schema):
+            notes.append("Deeper levels are not shown.")
+            kind = {"type": "object"} if "properties" in schema else {}
+            return {**kind, **{key: value for key, value in schema.items() if key not in APPLICATORS}}
+        done = dict(schema)
+        for key in (key for key in schema if key in APPLICATORS):
+            merge = "combinators" in self._limits or (key in _COMBINING and level == 1 and "root" in self._limits)
+            part = partial(self._node, inside=inside, level=level + 1, outer=None, merge=merge)
+            done |= map_schema({key: schema[key]}, part)
         return done
+
+    def _with_usable_choices(self, schema: Json, notes: list[str]) -> Json:
+        """Replace `oneOf`, which would become stricter, and remove choices that only differ in `required`."""
+        if "oneOf" in schema:
+            key = "allOf" if "anyOf" in schema else "anyOf"
+            choices = subschemas_of(schema, "oneOf")
+            added = [*subschemas_of(schema, "allOf"), {"anyOf": choices}] if key == "allOf" else choices
+            schema = {**{name: value for name, value in schema.items() if name != "oneOf"}, key: added}
+        choices = subschemas_of(schema, "anyOf")
+        if any(
+            isinstance(one, Mapping) and "required" in one and one.keys() <= {"required", *_TEXTS} for one in choices
+        ):
+            notes.append(_choices_note(choices))
+            schema = {key: value for key, value in schema.items() if key != "anyOf"}
+        return schema
+
+    def _within(self, schema: Json, notes: list[str]) -> Json:
+        """Return a schema, whose parts are converted, with only keywords that the clients permit."""
+        limits = self._limits
+        if "items" in limits and "array" in types_of(schema) and not isinstance(schema.get("items"), Mapping):
+            schema = {**schema, "items": {}}
+        if "properties" in schema and any(part is True for part in properties_of(schema).values()):
+            shown = {name: {} if part is True else part for name, part in properties_of(schema).items()}
+            schema = {**schema, "properties": shown}
+        if "required" in limits and any(name not in properties_of(schema) for name in required_of(schema)):
+            required = [name for name in required_of(schema) if name in properties_of(schema)]
+            schema = {key: value for key, value in schema.items() if key != "required"}
+            schema |= {"required": required} if required else {}
+        if "enum" in schema and "enum" in limits:
+            schema = _with_texts(schema, notes, numbers=limits["enum"] == NUMBERS)
+        return self._with_patterns(schema, notes) if "pattern" in limits else schema
+
+    def _with_patterns(self, schema: Json, notes: list[str]) -> Json:
+        faulty = self._limits["pattern"]
+        pattern = schema.get("pattern")
+        if isinstance(pattern, str) and pattern_faults(pattern, faulty):
+            notes += [f"Pattern: {pattern}"] if len(pattern) <= _LONGEST_PATTERN else []
+            schema = {key: value for key, value in schema.items() if key != "pattern"}
+        keyed = schema.get("patternProperties")
+        if isinstance(keyed, Mapping) and any(pattern_faults(one, faulty) for one in keyed):
+            # Without this pattern, `additionalProperties` would also apply to the matching names.
+            schema = {key: value for key, value in schema.items() if key != "additionalProperties"}
+            schema["patternProperties"] = {key: one for key, one in keyed.items() if not pattern_faults(key, faulty)}
+        return schema
+
+
+def _with_texts(schema: Json, notes: list[str], *, numbers: bool) -> Json:
+    """Return the schema with only non-empty texts in `enum`, and with a note about the other values."""
+    values = distinct(schema["enum"])
+    rest = {key: value for key, value in schema.items() if key != "enum"}
+    permitted = [value for value in values if value not in ("", None)]
+    uniform = {type(value) for value in permitted}
+    if not all(isinstance(value, str) for value in permitted) and not (numbers and uniform in ({int}, {float})):
+        shown = ", ".join(str(to_json(value), "utf-8") for value in values[:_SHOWN_VALUES])
+        notes.append(f"One of: {shown}{', …' if len(values) > _SHOWN_VALUES else ''}.")
+        return rest
+    if len(permitted) < len(values):
+        names = [name for name, value in (("empty", ""), ("null", None)) if value in values]
+        notes.append(f"{'May be' if permitted else 'Always'} {' or '.join(names)}.")
+    if not permitted:
+        return rest
+    kind = {} if "type" in schema or None in values or uniform != {str} else {"type": "string"}
+    return {**kind, **schema, "enum": permitted}
 
 
 # --- merging ---
@@ -169,8 +249,6 @@ def _without_combinators(schema: Json, notes: list[str]) -> Json:
     for keyword in _CHOICES:
         if branches := [branch for branch in subschemas_of(schema, keyword) if branch is not False]:
             done = _intersection(done, _union(branches, notes))
-    if not _DROPPED.isdisjoint(schema):
-        notes.append("Some combinations of values are not permitted.")
     return done
 
 
@@ -193,13 +271,16 @@ def _union(branches: Sequence[Any], notes: list[str]) -> Json:
         return dict(rest[0])
     if not all(isinstance(branch, Mapping) for branch in rest) or not rest:
         return {}
-    summaries = list(dict.fromkeys(_summary(branch) for branch in rest))
-    more = ", …" if len(summaries) > _SHOWN else ""
-    notes.append(f"One of: {'; '.join(summaries[:_SHOWN])}{more}{' (or null)' if nulls else ''}.")
+    notes.append(_choices_note(rest, " (or null)" if nulls else ""))
     done: Json = reduce(partial(unite_schemas, inner=lambda *pair: _union(pair, [])), rest)
     if isinstance(done.get("type"), list):
         return {"enum": done["enum"]} if "enum" in done else {}
     return done
+
+
+def _choices_note(branches: Iterable[Any], end: str = "") -> str:
+    summaries = list(dict.fromkeys(_summary(branch) for branch in branches if isinstance(branch, Mapping)))
+    return f"One of: {'; '.join(summaries[:_SHOWN])}{', …' if len(summaries) > _SHOWN else ''}{end}."
 
 
 def _summary(branch: Mapping[str, Any]) -> str:
@@ -214,7 +295,7 @@ def _summary(branch: Mapping[str, Any]) -> str:
         return f"array of {items.get('type', 'any')}"
     if names := list(properties_of(branch)):
         return "object with " + ", ".join(names[:_SHOWN])
-    return " or ".join(kinds) or "any value"
+    return " or ".join(kinds) or str(branch.get("description", "any value"))[:60]
 
 
 def _one_type(schema: Json, notes: list[str]) -> Json:

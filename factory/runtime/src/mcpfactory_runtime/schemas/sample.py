@@ -17,6 +17,7 @@ from mcpfactory_runtime.schemas.patterns import MAX_TEXT_LENGTH, is_enforced, ma
 from mcpfactory_runtime.schemas.value_validation import has_json_type, is_number
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
+    DATA,
     items_schema_of,
     properties_of,
     required_of,
@@ -309,6 +310,8 @@ def _part_depth(depth: float) -> float:
 
 def _author_value(schema: Mapping[str, Any]) -> Any:
     """Return the author's value if it has the right type and is within the simple bounds."""
+    if DATA.isdisjoint(schema):
+        return NOTHING
     if "const" in schema:
         return schema["const"]
     enum = schema.get("enum")

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from graphlib import TopologicalSorter
 from typing import Any, Final
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
@@ -99,6 +100,13 @@ class ArgumentValidator:
             raise ArgumentError(["they are nested too deeply"]) from None
         return result
 
+    def accepts(self, arguments: dict[str, Any]) -> bool:
+        """Return True if `validate` accepts the arguments. Unlike `validate`, do not describe the problems."""
+        try:
+            return self._validator.isinstance_python(arguments, context=VisitCounter(arguments))
+        except (TooManyVisitsError, RecursionError):
+            return False
+
 
 def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
     """Compile an `inputSchema`, whose root is an object. Unsupported constraints are not checked (rule 3).
@@ -144,7 +152,11 @@ class _Compiler:
             if compiled is _ANY or compiled.get("ref") or compiled["type"] == "definition-ref":
                 compiled = core_schema.chain_schema([compiled])
             self._definitions[name] = {**compiled, "ref": name}
-        definitions = [found for found in self._definitions.values() if found is not None]
+        # pydantic-core names each schema after the schemas that it has already built, so that the length of names could
+        # double with each definition. Therefore each definition precedes the definitions that it applies.
+        graph = {name: self._applied.get(name, set()) for name in self._definitions}
+        order = reversed([*TopologicalSorter(graph).static_order()])
+        definitions = [found for name in order if (found := self._definitions[name]) is not None]
         return core_schema.definitions_schema(schema, definitions) if definitions else schema
 
     def compile(self, schema: Any, *, lenient: bool, depth: int = 0) -> CoreSchema:

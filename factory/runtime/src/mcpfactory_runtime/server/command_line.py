@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
-from mcpfactory_runtime.server.generated.catalog import DIALECTS, MODES, CatalogError
+from mcpfactory_runtime.schemas.client_limits import DIALECTS
+from mcpfactory_runtime.server.generated.catalog import MODES, CatalogError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -83,18 +84,17 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
             "--mode", help=f"offer all tools, or three that find, describe and call them: {' or '.join(MODES)}"
         )
         parser.add_argument("--profile", help=f"offer only the tools of this profile: {', '.join(catalog.profiles)}")
-        parser.add_argument(
-            "--dialect",
-            help=f"offer tool schemas in this form, for clients with limited schema support: {', '.join(DIALECTS)}",
-        )
+    parser.add_argument("--dialect", help=f"list tools within the limits of these clients: {', '.join(DIALECTS)}")
     options = parser.parse_args(given)
-    if catalog:
-        if catalog.environment_error:
-            parser.error(catalog.environment_error)
-        try:
+    if catalog and catalog.environment_error:
+        parser.error(catalog.environment_error)
+    try:
+        if catalog:
             catalog.select(options.mode, options.profile, options.dialect)
-        except CatalogError as error:
-            parser.error(str(error))
+        else:
+            server.extensions.offer(dialect=options.dialect)
+    except CatalogError as error:
+        parser.error(str(error))
     _observe(server, parser, options)
     if options.http:
         _serve_http(server, parser, options)

@@ -18,6 +18,7 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, M
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
 from mcpfactory_runtime.revisions import SUPPORTED, Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project_to_revision, project_tool_result
+from mcpfactory_runtime.schemas.client_limits import dialect_limits
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError, exception_text, is_keyboard_interrupt
 from mcpfactory_runtime.server.execution import is_fast_path_tool, run_fast_path, run_tool
@@ -282,9 +283,11 @@ class Dispatcher:
     def _list(self, call: Call, channel: ReplyChannel | None = None) -> Json:
         collection, member = _LISTS[call.method]
         items = {name: item.wire for name, item in self._registry.offered(collection).items()}
-        if collection == "tools" and self._extensions.catalog is not None:
-            items = self._extensions.catalog.adapt_listed(items)
         chosen, following = page(items, call.params, self._host.page_size)
+        if collection == "tools" and (limits := dialect_limits(self._extensions.dialect)):
+            from mcpfactory_runtime.schemas.client_dialects import adapt_tool  # noqa: PLC0415 - at the first tools/list
+
+            chosen = [adapt_tool(wire, limits) for wire in chosen]
         result: Json = {member: chosen}
         if following is not None:
             result["nextCursor"] = following

@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from mcpfactory_runtime.schemas.client_limits import DEFAULT_DIALECT
 from mcpfactory_runtime.server.registry import Resource, make_resource
 from mcpfactory_runtime.server.results import EmbeddedText
 from mcpfactory_runtime.types import Json
@@ -43,6 +44,7 @@ class Extensions:
 
     def __init__(self, host: ServerInterface, tasks: TasksOption) -> None:
         self.catalog: Catalog | None = None
+        self._dialect = os.environ.get("MCPFACTORY_DIALECT") or DEFAULT_DIALECT
         self.packages: list[str] = []
         self.task_manager: TaskManager | None = None
         self._host = host
@@ -74,6 +76,25 @@ class Extensions:
         return count
 
     @property
+    def dialect(self) -> str:
+        """Return the dialect of the list of tools."""
+        return self._dialect if self.catalog is None else self.catalog.dialect
+
+    def offer(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> tuple[str, str]:
+        """Change the list of tools, and return the previous mode and profile; see `Server.offer`."""
+        if self.catalog is not None:
+            before = self.catalog.mode, self.catalog.profile
+            self.catalog.select(mode, profile, dialect)
+            return before
+        if mode or profile:
+            raise ValueError("this server has no generated tools to offer\nhint: call mount_manifest first")
+        from mcpfactory_runtime.server.generated.catalog import check_dialect  # noqa: PLC0415 - few servers change it
+
+        self._dialect = check_dialect(dialect or self._dialect)
+        self._host.registry.version += 1
+        return "full", "full"
+
+    @property
     def hooks(self) -> Hooks:
         """Return the hooks of generated tools."""
         if self._hooks is None:
@@ -89,6 +110,8 @@ class Extensions:
     def check_environment(self) -> None:
         """Check the tool selection in the environment variables. Write the catalog's notices to stderr."""
         if self.catalog is None:
+            if self._dialect != DEFAULT_DIALECT:
+                self.offer()
             return
         if self.catalog.environment_error:
             from mcpfactory_runtime.server.generated.catalog import CatalogError  # noqa: PLC0415 - only for generated servers

@@ -311,25 +311,21 @@ class Server(ObservabilityMixin, CompositionMixin):
         return self.extensions.mount_manifest(folder)
 
     def offer(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> tuple[str, str]:
-        """Change the list of generated tools, and notify connected clients. None keeps the current value.
+        """Change the list of tools, and notify connected clients. None keeps the current value.
 
         Args:
             mode: `full` lists each tool. `search` lists three tools that find, describe and call the other tools.
             profile: `full`, `read-only`, or a profile from `mcpfactory.toml`.
-            dialect: `standard`, `plain` or `flat`. `plain` and `flat` are for clients with limited schema support.
+            dialect: a key of `client_limits.DIALECTS`, such as `standard`, which lists unchanged schemas.
 
         Returns:
             The previous mode and profile.
 
         Raises:
             CatalogError: the mode, profile or dialect is unknown. This error is a ValueError.
-            ValueError: the server has no generated tools.
+            ValueError: the server has no generated tools, which modes and profiles require.
         """
-        catalog = self.extensions.catalog
-        if catalog is None:
-            raise ValueError("this server has no generated tools to offer\nhint: call mount_manifest first")
-        before = catalog.mode, catalog.profile
-        catalog.select(mode, profile, dialect)
+        before = self.extensions.offer(mode, profile, dialect)
         self.notify_changed("tools")
         return before
 

@@ -15,6 +15,7 @@ import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from hashlib import sha256
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
@@ -32,6 +33,7 @@ from mcpfactory_runtime.server.results import MAX_TEXT, READ_BY_CODE, ToolResult
 from mcpfactory_runtime.tracing import TracedCall, trace_api_call
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for, sign
 from mcpfactory_runtime.upstream.connections import AddressCheckingBackend, Certificate, ConnectionPool, tls_context
+from mcpfactory_runtime.upstream.encoding import is_xml
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, ServerAddress
 from mcpfactory_runtime.upstream.redaction import Redaction, remember_secrets
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
@@ -54,6 +56,7 @@ _VERSION: Final = version("mcpfactory-runtime")
 # Maximum seconds to wait before a retry. If the API asks for a longer wait, there is no retry.
 _LONGEST_WAIT: Final = 10.0
 _CONNECT_TIMEOUT: Final = 10.0  # seconds
+_LARGE: Final = 1_000_000  # bytes; a thread reads longer responses, because the event loop would wait for the parser
 _CONNECTIONS: Final = 32  # maximum number of concurrent requests
 _FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # TimeoutError is included, because it is an OSError
 
@@ -193,8 +196,10 @@ class Upstream:
             raise ToolError(
                 f"{operation.method} {operation.path}: the connection to {host} was interrupted ({why})."
             ) from None
+        read = partial(self._result, answer, operation, arguments, url=request.url, redirect=redirect)
+        slow = len(answer[2]) > _LARGE or is_xml(answer[1].get("content-type", ""))
         secrets = credentials.secrets
-        return self._result(answer, operation, arguments, secrets=secrets, url=request.url, redirect=redirect)
+        return await asyncio.to_thread(read, secrets=secrets) if slow else read(secrets=secrets)
 
     def _result(
         self,

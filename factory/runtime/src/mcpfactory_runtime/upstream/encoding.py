@@ -24,7 +24,8 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.operation import PathStyle, QueryStyle, check_table_complete
 
 Pair = tuple[str, str]
-_Encoder = Callable[[str], str]
+Encoder = Callable[[Any], str]
+"""Function that returns the text of an item or a name."""
 
 _PATH_RESERVED: Final = ":@!$&'()*+,;=[]"
 _QUERY_RESERVED: Final = ":@!$'()*,;=/?"
@@ -38,6 +39,14 @@ JSON_LINES: Final = frozenset(
     }
 )
 _TRIPLE: Final = re.compile(r"(%[0-9A-Fa-f]{2})")
+
+
+DELIMITERS: Final[Mapping[QueryStyle, str]] = check_table_complete(
+    {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t", "deepObject": ","},
+    QueryStyle,
+    "upstream/encoding.py DELIMITERS",
+)
+"""Style → delimiter of items. OpenAPI defines no delimiter for `deepObject`."""
 
 
 def text_of(value: Any) -> str:
@@ -68,51 +77,63 @@ def encode(text: str, safe: str = "") -> str:
     return quote(utf8(text), safe)
 
 
-def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
+def encoder(place: str, *, allow_reserved: bool, nested: tuple[QueryStyle, ...] = ()) -> Encoder:
     """Return the encoder for rule 1, or with `allow_reserved` for rule 2."""
-    if not allow_reserved:
-        return encode
     safe = _PATH_RESERVED if place == "path" else _QUERY_RESERVED
 
-    def reserved(text: str) -> str:
-        return "".join(part if at % 2 else encode(part, safe) for at, part in enumerate(_TRIPLE.split(text)))
+    def encoded(value: Any) -> str:
+        return encode(text_of(value))
 
-    return reserved
+    def reserved(value: Any) -> str:
+        pieces = _TRIPLE.split(text_of(value))
+        return "".join(part if at % 2 else encode(part, safe) for at, part in enumerate(pieces))
+
+    return nested_encoder(reserved if allow_reserved else encoded, nested, lambda text: encode(text, ","))
 
 
-def delimited(value: Any, delimiter: str, encoded: Callable[[str], str], *, pairs: bool) -> str:
+def nested_encoder(plain: Encoder, nested: tuple[QueryStyle, ...], delimiter: Callable[[str], str] = str) -> Encoder:
+    """Return an encoder of items that can be arrays, where `nested` has a style for each level of arrays."""
+    if not nested:
+        return plain
+    inner, joint = nested_encoder(plain, nested[1:], delimiter), delimiter(DELIMITERS[nested[0]])
+    return lambda value: (
+        joint.join(inner(one) for one in value if one is not None) if isinstance(value, list) else plain(value)
+    )
+
+
+def delimited(value: Any, delimiter: str, encoded: Encoder, *, pairs: bool) -> str:
     """Join the items of an array or the members of an object, which are `name=value` with `pairs`."""
     if isinstance(value, Mapping):
         joint = "=" if pairs else delimiter
         members = [(str(name), item) for name, item in value.items() if item is not None]
-        return delimiter.join(f"{encoded(name)}{joint}{encoded(text_of(item))}" for name, item in members)
-    return delimiter.join(encoded(text_of(item)) for item in value if item is not None)
+        return delimiter.join(f"{encoded(name)}{joint}{encoded(item)}" for name, item in members)
+    return delimiter.join(encoded(item) for item in value if item is not None)
 
 
-def path_value(name: str, value: Any, style: str, explode: bool, allow_reserved: bool) -> str:
+def path_value(
+    name: str, value: Any, style: str, explode: bool, allow_reserved: bool, *, nested: tuple[QueryStyle, ...] = ()
+) -> str:
     """Return the encoded text of a path parameter."""
-    return _PATH[style](encode(name), value, explode, encoder("path", allow_reserved=allow_reserved))
+    return _PATH[style](encode(name), value, explode, encoder("path", allow_reserved=allow_reserved, nested=nested))
 
 
-def _prefixed(prefix: str, name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
+def _prefixed(prefix: str, name: str, value: Any, explode: bool, encoded: Encoder) -> str:
     """Encode a value in style `simple` or `label`. In style `label`, the prefix also separates exploded items."""
     if isinstance(value, Mapping | list):
         return prefix + delimited(value, (explode and prefix) or ",", encoded, pairs=explode)
-    return prefix + encoded(text_of(value))
+    return prefix + encoded(value)
 
 
-def _matrix(name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
+def _matrix(name: str, value: Any, explode: bool, encoded: Encoder) -> str:
     if isinstance(value, Mapping) and explode:
-        return "".join(
-            f";{encode(str(key))}={encoded(text_of(item))}" for key, item in value.items() if item is not None
-        )
+        return "".join(f";{encode(str(key))}={encoded(item)}" for key, item in value.items() if item is not None)
     if isinstance(value, list) and explode:
-        return "".join(f";{name}={encoded(text_of(item))}" for item in value if item is not None)
-    text = delimited(value, ",", encoded, pairs=False) if isinstance(value, Mapping | list) else encoded(text_of(value))
+        return "".join(f";{name}={encoded(item)}" for item in value if item is not None)
+    text = delimited(value, ",", encoded, pairs=False) if isinstance(value, Mapping | list) else encoded(value)
     return f";{name}={text}" if text else f";{name}"
 
 
-def _segments(_name: str, value: Any, _explode: bool, _encoded: _Encoder) -> str:
+def _segments(_name: str, value: Any, _explode: bool, _encoded: Encoder) -> str:
     """Return the encoded text of several path segments, but refuse `.`, `..` and empty segments."""
     parts = text_of(value).split("/")
     if wrong := [part for part in parts if part in {"", ".", ".."}]:
@@ -122,40 +143,42 @@ def _segments(_name: str, value: Any, _explode: bool, _encoded: _Encoder) -> str
     return "/".join(encode(part, _PATH_RESERVED) for part in parts)
 
 
-_PATH: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], str]]] = check_table_complete(
+_PATH: Final[Mapping[str, Callable[[str, Any, bool, Encoder], str]]] = check_table_complete(
     {"simple": partial(_prefixed, ""), "label": partial(_prefixed, "."), "matrix": _matrix, "segments": _segments},
     PathStyle,
     "upstream/encoding.py _PATH",
 )
 
 
-def query_pairs(name: str, value: Any, style: str, explode: bool, allow_reserved: bool) -> list[Pair]:
+def query_pairs(
+    name: str, value: Any, style: str, explode: bool, allow_reserved: bool, *, nested: tuple[QueryStyle, ...] = ()
+) -> list[Pair]:
     """Return the encoded names and values of a parameter in a query or form."""
-    encoded = encoder("query", allow_reserved=allow_reserved)
+    encoded = encoder("query", allow_reserved=allow_reserved, nested=nested)
     if value is None:
         return []
     if not isinstance(value, Mapping | list):
-        return [(encode(name), encoded(text_of(value)))]
+        return [(encode(name), encoded(value))]
     return _QUERY[style](name, value, explode, encoded)
 
 
-def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
+def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: Encoder) -> list[Pair]:
     if explode:
         members = value.items() if isinstance(value, Mapping) else [(name, item) for item in value]
-        return [(encode(str(key)), encoded(text_of(item))) for key, item in members if item is not None]
+        return [(encode(str(key)), encoded(item)) for key, item in members if item is not None]
     return [(encode(name), delimited(value, delimiter, encoded, pairs=False))] if value else []
 
 
-def _deep(name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
+def _deep(name: str, value: Any, explode: bool, encoded: Encoder) -> list[Pair]:
     """Encode a value in style `deepObject` (`name[a][b]=…`), where array items repeat the array's name."""
     if isinstance(value, Mapping):
         return [pair for key, item in value.items() for pair in _deep(f"{name}[{key}]", item, explode, encoded)]
     if isinstance(value, list):
         return [pair for item in value for pair in _deep(name, item, explode, encoded)]
-    return [] if value is None else [(encode(name), encoded(text_of(value)))]
+    return [] if value is None else [(encode(name), encoded(value))]
 
 
-_QUERY: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], list[Pair]]]] = check_table_complete(
+_QUERY: Final[Mapping[str, Callable[[str, Any, bool, Encoder], list[Pair]]]] = check_table_complete(
     {
         "form": partial(_listed, ","),
         "spaceDelimited": partial(_listed, "%20"),

@@ -123,7 +123,8 @@ class Parameter:
     """One OpenAPI parameter, and the tool argument with its value (OpenAPI 3.1 §4.8.12).
 
     If `style` is "" or `explode` is None, the default of the location applies. A parameter with `content` instead of a
-    `schema` has a `content_type`, which determines the serialization.
+    `schema` has a `content_type`, which determines the serialization. `nested` has the styles of arrays in the array,
+    outermost first.
     """
 
     argument: str
@@ -133,6 +134,7 @@ class Parameter:
     explode: bool | None = None
     allow_reserved: bool = False
     content_type: str = ""
+    nested: tuple[QueryStyle, ...] = ()
 
     def __post_init__(self) -> None:
         check_style(self.place, self.style)
@@ -144,7 +146,7 @@ class Field:
 
     `path` is the location of the argument's value. The path () is the whole body, and ("a", "b") is the property b of
     the object in the property a. `content_type`, `style`, `explode`, `allow_reserved` and `file` come from the Encoding
-    Object of a form (OpenAPI 3.1 §4.8.15).
+    Object of a form (OpenAPI 3.1 §4.8.15). `nested` has the styles of arrays in the array, outermost first.
     """
 
     argument: str
@@ -154,6 +156,7 @@ class Field:
     explode: bool | None = None
     allow_reserved: bool = False
     file: bool = False
+    nested: tuple[QueryStyle, ...] = ()
 
     def __post_init__(self) -> None:
         check_style("query", self.style)
@@ -237,7 +240,8 @@ class Operation:
 
     `select` is the name of the argument with a JMESPath expression, which selects a part of the response. `lists` has
     pairs of element names in an XML response, the wrapper of a list (which may be "") and the item. `once` forbids
-    retries, for calls that have an effect each time.
+    retries, for calls that have an effect each time. `headers` are the response headers that results show, in lower
+    case.
     """
 
     method: str
@@ -252,6 +256,7 @@ class Operation:
     select: str = ""
     lists: tuple[tuple[str, str], ...] = ()
     once: bool = False
+    headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

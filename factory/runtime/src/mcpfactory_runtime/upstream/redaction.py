@@ -43,14 +43,16 @@ class Redaction:
 
     def result(self, result: ToolResult) -> ToolResult:
         """Return a tool result without the secrets."""
-        content = [
-            {**block, "text": self.text(block["text"])} if block.get("type") == "text" else block
-            for block in result.content
-        ]
+        content = [self._block(block) for block in result.content]
         if content == result.content:  # the content includes the structured content as text, so nothing was redacted
             return result
         structured, meta = self._value(result.structured), self._value(result.meta)
         return ToolResult(content, structured=structured, is_error=result.is_error, meta=meta)
+
+    def _block(self, block: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(block.get("text"), str):
+            return {**block, "text": self.text(block["text"])}
+        return {**block, "resource": self._block(block["resource"])} if "resource" in block else block
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, AwsKeys, Credentials
 from mcpfactory_runtime.upstream.encoding import (
+    DELIMITERS,
     JSON_LINES,
     UNSET,
     compact_json,
@@ -25,6 +26,7 @@ from mcpfactory_runtime.upstream.encoding import (
     encode,
     is_json,
     media_type,
+    nested_encoder,
     path_value,
     query_pairs,
     text_of,
@@ -40,7 +42,6 @@ from mcpfactory_runtime.upstream.operation import (
     Operation,
     Parameter,
     ParameterLocation,
-    QueryStyle,
     check_table_complete,
     forbidden_header_reason,
 )
@@ -175,13 +176,15 @@ def _content_text(parameter: Parameter, value: Any) -> Any:
 
 def _write_path(parts: _Parts, parameter: Parameter, value: Any) -> None:
     style, explode = _style(parameter)
-    text = path_value(parameter.name, _content_text(parameter, value), style, explode, parameter.allow_reserved)
+    content, reserved = _content_text(parameter, value), parameter.allow_reserved
+    text = path_value(parameter.name, content, style, explode, reserved, nested=parameter.nested)
     parts.path[parameter.name] = text
 
 
 def _write_query(parts: _Parts, parameter: Parameter, value: Any) -> None:
     style, explode = _style(parameter)
-    pairs = query_pairs(parameter.name, _content_text(parameter, value), style, explode, parameter.allow_reserved)
+    content, reserved = _content_text(parameter, value), parameter.allow_reserved
+    pairs = query_pairs(parameter.name, content, style, explode, reserved, nested=parameter.nested)
     parts.query += [f"{name}={text}" for name, text in pairs]
 
 
@@ -203,13 +206,15 @@ def _write_header(parts: _Parts, parameter: Parameter, value: Any) -> None:
             f"The argument {parameter.argument!r} would set the header {parameter.name!r}, which arguments "
             "must not set."
         )
+    if parameter.nested and isinstance(value, list):
+        value = list(map(nested_encoder(text_of, parameter.nested), value))
     style, explode = _style(parameter)
     text = _HEADERS[style](_content_text(parameter, value), explode)
     parts.headers.append((parameter.name, _check_line(parameter, text.strip(" \t"))))
 
 
 def _simple_header(value: Any, explode: bool) -> str:
-    return delimited(value, ",", _unchanged, pairs=explode) if isinstance(value, Mapping | list) else text_of(value)
+    return delimited(value, ",", text_of, pairs=explode) if isinstance(value, Mapping | list) else text_of(value)
 
 
 _HEADERS: Final[Mapping[str, Callable[[Any, bool], str]]] = check_table_complete(
@@ -233,17 +238,13 @@ def _plain_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]
         return [(encode(str(key)), text_of(item)) for key, item in value.items() if item is not None]
     if isinstance(value, list) and explode:
         return [(encode(name), text_of(item)) for item in value if item is not None]
-    text = delimited(value, ",", _unchanged, pairs=False) if isinstance(value, Mapping | list) else text_of(value)
+    text = delimited(value, ",", text_of, pairs=False) if isinstance(value, Mapping | list) else text_of(value)
     return [] if value is None else [(encode(name), text)]
 
 
 _COOKIES: Final[Mapping[str, Callable[[str, Any, bool], list[tuple[str, str]]]]] = check_table_complete(
     {"form": _form_cookies, "cookie": _plain_cookies}, CookieStyle, "upstream/request.py _COOKIES"
 )
-
-
-def _unchanged(text: str) -> str:
-    return text
 
 
 def _check_line(parameter: Parameter, text: str, forbidden: str = "") -> str:
@@ -273,12 +274,6 @@ _WRITERS: Final[Mapping[str, Callable[[_Parts, Parameter, Any], None]]] = check_
 
 
 _FORM: Final = "application/x-www-form-urlencoded"
-_DELIMITERS: Final = check_table_complete(
-    {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t", "deepObject": ","},
-    QueryStyle,
-    "upstream/request.py _DELIMITERS",
-)
-"""Style → delimiter of items in a part of a multipart body. OpenAPI defines no delimiter for `deepObject`."""
 
 
 def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, str]:
@@ -333,7 +328,7 @@ def _form_pairs(name: str, value: Any, encoding: Field | None) -> list[tuple[str
     if encoding and (encoding.style or encoding.explode is not None or encoding.allow_reserved):
         style = encoding.style or "form"
         explode = EXPLODED[style] if encoding.explode is None else encoding.explode
-        return query_pairs(name, value, style, explode, encoding.allow_reserved)
+        return query_pairs(name, value, style, explode, encoding.allow_reserved, nested=encoding.nested)
     if encoding and is_json(encoding.content_type):
         return query_pairs(name, compact_json(value), "form", True, False)
     if isinstance(value, Mapping) or (
@@ -358,9 +353,11 @@ def _parts(name: str, value: Any, encoding: Field | None) -> list[bytes]:
     if value is None:
         return []
     encoding = encoding or Field("")
+    encoded = nested_encoder(text_of, encoding.nested)
     if isinstance(value, list) and encoding.explode is False:
-        value = delimited(value, _DELIMITERS[encoding.style or "form"], str, pairs=False)
+        value = delimited(value, DELIMITERS[encoding.style or "form"], encoded, pairs=False)
     items = value if isinstance(value, list) else [value]
+    items = list(map(encoded, items)) if encoding.nested else items
     return [_part(name, item, encoding) for item in items if item is not None]
 
 

@@ -3,9 +3,10 @@
 A JSON object becomes structured content, and compact JSON text. Any other JSON value becomes the structured content
 {"result": value}, and text. XML becomes the JSON of an equal value if the API document declares XML (`xml`), or else
 text. An HTML page is a ToolError if JSON was requested, because a login, a proxy or maintenance may return pages. Text,
-YAML and forms become text, decoded in the charset of the response. An image or audio becomes an image or audio block.
-Other content becomes an embedded resource, or a link to a file. An empty response becomes a sentence with the status,
-and headers such as Location and ETag. A status from 300 to 399 is a ToolError with the target and the reason of the
+YAML and forms become text, decoded in the charset of the response. An image that models read, or audio, becomes an
+image or audio block. Other content becomes an embedded resource, or a link to a file. An empty response becomes a
+sentence with the status, and headers such as Location and ETag. A response to HEAD becomes all its headers. Headers
+that the API document declares become a text block at the end. A status from 300 to 399 is a ToolError with the target and the reason of the
 refusal (`servers.redirect_message`). A status of 400 or above is a ToolError with operation, status, the API's own
 message, and a hint.
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import unescape
 from http import HTTPStatus
 from typing import Any, Final
@@ -34,6 +35,7 @@ from mcpfactory_runtime.server.results import (
     Audio,
     Content,
     EmbeddedBlob,
+    EmbeddedText,
     Image,
     ResourceLink,
     Text,
@@ -54,7 +56,13 @@ MAX_BLOB: Final = 1_000_000
 StoreFile = Callable[[bytes, str], str]
 """Function that stores content of a media type in a file, and returns the file's URI."""
 
-_SHOWN_HEADERS: Final = ("location", "etag", "last-modified", "content-type", "content-length", "link", "retry-after")
+_WITHOUT_BODY: Final = ("location", "etag")  # headers that an empty response shows even if they are not declared
+# Headers of the connection or with credentials, which a response to HEAD does not show.
+_HIDDEN: Final = frozenset(
+    {"connection", "keep-alive", "transfer-encoding", "date", "server", "vary", "alt-svc", "set-cookie", "via"}
+)
+_MAX_HEADERS: Final = 40
+_MAX_HEADER: Final = 500  # maximum characters of a header's value
 _FIELDS: Final = frozenset(
     {"fields", "field", "_fields", "select", "$select", "opt_fields", "projection", "include_fields"}
 )
@@ -84,6 +92,7 @@ _MESSAGE_MEMBERS: Final = (
     "Message", "fault", "faultstring", "invalid-params", "violations", "non_field_errors",
 )  # fmt: skip
 _FIELD_MEMBERS: Final = ("field", "loc", "pointer", "path", "param", "parameter")
+_IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})  # images that models read
 _TEXT_TYPES: Final = re.compile(
     r"text/|application/([\w.-]+\+)?(xml|yaml|x-yaml|javascript|x-www-form-urlencoded|graphql|sql|toml|csv|x-?ndjson|(x-)?jsonl)\b"
     r"|application/(x-jsonlines|json-seq|jwt)|.*\+(xml|yaml)$"
@@ -116,21 +125,50 @@ def to_tool_result(
     if status >= 300 and status != 304:
         led = redirect_message(redirect, operation, url, variable or Settings({}).variable("BASE_URL"))
         raise ToolError(f"{_operation_name(operation)} answered {_status_text(status)}: {led}")
-    kind = media_type(headers.get("content-type", ""))
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])
+    result = _with_content(
+        status,
+        headers,
+        content,
+        operation,
+        arguments=arguments or {},
+        url=url,
+        cut=cut,
+        max_text=max_text,
+        store_file=store_file,
+    )
+    if declared := _header_lines(headers, operation.headers):
+        result.content.append(Text("\n".join(declared)).to_dict())
+    return result
+
+
+def _with_content(
+    status: int,
+    headers: Mapping[str, str],
+    content: bytes,
+    operation: Operation,
+    *,
+    arguments: Mapping[str, Any],
+    url: str,
+    cut: bool,
+    max_text: int,
+    store_file: StoreFile | None,
+) -> ToolResult:
+    kind = media_type(headers.get("content-type", ""))
     value, note = _value_in(content, kind, headers, operation, cut=cut)
     if value is not _NOT_JSON or is_json(kind):
         if isinstance(value, dict) and (message := _refusal_message(value, status, operation)):
             raise ToolError(message)
         if value is not _NOT_JSON:
-            return _json(value, headers, operation, arguments=arguments or {}, url=url, max_text=max_text)
+            return _json(value, headers, operation, arguments=arguments, url=url, max_text=max_text)
         return ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))], is_error=cut)
     if _is_stray_page(content, kind, operation):
         raise ToolError(_page_message(status, headers, content, operation))
     if _is_text(kind):
-        blocks = [_cut_text(content, headers, cut, max_text, operation), *filter(None, [note])]
-        return ToolResult([Text(one) for one in blocks])
+        text = _cut_text(content, headers, cut, max_text, operation)
+        block = EmbeddedText(_uri(operation), text, kind) if kind.startswith("image/") else Text(text)
+        return ToolResult([block, *([Text(note)] if note else [])])
     if cut:
         raise ToolError(
             f"{_operation_name(operation)} answered with {kind} of more than {len(content):,} bytes, which is "
@@ -140,9 +178,17 @@ def to_tool_result(
 
 
 def _empty(status: int, headers: Mapping[str, str], operation: Operation) -> str:
-    names = _SHOWN_HEADERS if operation.method == "HEAD" else ("location", "etag")
-    lines = [f"{name}: {headers[name]}" for name in names if name in headers]
-    return f"{_status_text(status)}, no content." + "".join(f"\n{line}" for line in lines)
+    if operation.method == "HEAD":
+        lines = [f"{_status_text(status)}.", *_header_lines(headers, sorted(headers.keys() - _HIDDEN))]
+    else:
+        names = dict.fromkeys([*_WITHOUT_BODY, *operation.headers])
+        lines = [f"{_status_text(status)}, no content.", *_header_lines(headers, names)]
+    return "\n".join(lines)
+
+
+def _header_lines(headers: Mapping[str, str], names: Iterable[str]) -> list[str]:
+    shown = [name for name in names if name in headers][:_MAX_HEADERS]
+    return [f"{name}: {_printable(headers[name])[:_MAX_HEADER]}" for name in shown]
 
 
 # --- JSON ---
@@ -309,11 +355,15 @@ def _binary(content: bytes, kind: str, operation: Operation, store_file: StoreFi
             )
         uri = store_file(content, kind)
         return ResourceLink(uri, uri.rpartition("/")[2], mime_type=kind, size=len(content))
-    if kind.startswith("image/"):
+    if kind in _IMAGES:
         return Image(content, kind)
     if kind.startswith("audio/"):
         return Audio(content, kind)
-    return EmbeddedBlob(f"upstream://response{quote(operation.path)}", content, kind)
+    return EmbeddedBlob(_uri(operation), content, kind)
+
+
+def _uri(operation: Operation) -> str:
+    return f"upstream://response{quote(operation.path)}"
 
 
 # --- errors ---
@@ -340,6 +390,7 @@ def _failure_message(
     """Return the message for status 400 and above, with the names of credential variables from `schemes`."""
     lines = [_headline("failed", status, _api_messages(content, headers), operation)]
     lines += _retry_lines(headers)
+    lines += _header_lines(headers, [name for name in operation.headers if name != "retry-after"])
     hint = _hint(status, headers, operation, schemes or {})
     return "\n".join([*lines, *([f"hint: {hint}"] if hint else [])])
 

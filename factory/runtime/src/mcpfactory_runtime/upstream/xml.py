@@ -154,6 +154,7 @@ def _permitted(text: str) -> str:
 
 
 _DEEPEST: Final = 100  # maximum nesting of elements
+_MOST: Final = 500_000  # maximum number of elements, which take about 100 MB of memory
 _NIL_ATTRIBUTE: Final = "nil"
 _TEXT: Final = "#text"
 
@@ -177,7 +178,7 @@ def parse_xml(content: bytes, lists: Collection[tuple[str, str]] = ()) -> Any:
     """Return the value of an XML document, in the encoding that the document declares, or in UTF-8.
 
     `lists` has pairs of element names, the wrapper of a list (which may be "") and the item. A malformed document, a
-    document type declaration, or excessive nesting raises XmlAnswerError.
+    document type declaration, too many elements, or excessive nesting raises XmlAnswerError.
     """
     reader = _AnswerReader(lists)
     parser = expat.ParserCreate()
@@ -212,11 +213,15 @@ class _AnswerReader:
         for wrapper, item in lists:
             self._wrapped.setdefault(wrapper, set()).add(item)
         self._open: list[_Element] = []
+        self._count = 0
         self.value: Any = None
 
     def start(self, _: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= _DEEPEST:
             raise XmlAnswerError(f"the XML is nested more than {_DEEPEST} levels deep")
+        self._count += 1
+        if self._count > _MOST:
+            raise XmlAnswerError(f"the XML has more than {_MOST:,} elements")
         self._open.append(_Element(attributes))
 
     def data(self, text: str) -> None:

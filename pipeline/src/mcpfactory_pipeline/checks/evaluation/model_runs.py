@@ -38,7 +38,8 @@ from mcpfactory_pipeline.checks.exchange import result_text
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client, ProtocolError
-from mcpfactory_runtime.schemas.client_dialects import DIALECTS, shorten_names
+from mcpfactory_runtime.schemas.client_dialects import shorten_names
+from mcpfactory_runtime.schemas.client_limits import DEFAULT_DIALECT, dialect_limits
 
 SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
 """First part of every model's system prompt; the instructions of the server follow."""
@@ -144,9 +145,6 @@ async def _call(
     return MadeCall(name, arguments, turn, text, failed=failed, machinery=machinery), answer
 
 
-DIALECT: Final = "plain"
-"""Dialect that both kinds of endpoint accept: schemas without root combinators or references, 64-character names."""
-
 _UNANSWERED: Final = 5  # number of consecutive unanswered questions until the run stops
 
 
@@ -228,13 +226,13 @@ async def _shown(
 ) -> ShownTools:
     """Return the list of a setting in the endpoint's dialect, with swapped descriptions or names if required."""
     offer = OfferedServer(server, setting.profile, timeout)
-    listed = await offer.tools(setting.mode, DIALECT)
+    listed = await offer.tools(setting.mode, DEFAULT_DIALECT)
     search = SearchModeTools(listed)
     if setting.mode == "search" and search.call is None:
         raise ConfigError(f"{server.name} has no search mode", hint="remove --mode search")
     shown, stands_for = distort_tool_list(listed, setting.words)
-    limits = DIALECTS[DIALECT]
-    own = {short: name for name, short in shorten_names(names, limits.name).items()} if limits else {}
+    longest = dialect_limits(DEFAULT_DIALECT)["tool_name_length"]
+    own = {short: name for name, short in shorten_names(names, longest).items()}
     return ShownTools(shown, search, stands_for, own)
 
 
@@ -313,7 +311,7 @@ class _ModelRun:
         offer = OfferedServer(self.server, setting.profile, self.options.timeout)
         answers = {call.tool: call.person for way in case.right for call in way if call.person is not None}
         beside = ElicitationAnswerer(answers=answers)
-        async with offer.opened(setting.mode, DIALECT, beside.person if answers else None) as (client, api):
+        async with offer.opened(setting.mode, DEFAULT_DIALECT, beside.person if answers else None) as (client, api):
             filled = case.filled(api.values)
             chat = connection.chat(make_system_prompt(client.instructions), filled.question, shown.tools)
             try:

@@ -36,6 +36,7 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import RedirectTracker, redirect_of
 
 _LINE: Final = 65_536
+_RETRY: Final = 0.1  # seconds to wait before a closed stream is continued
 _MAX_IDS: Final = 1_000  # maximum number of stored event IDs
 _STREAM_START: Final = 0.5  # seconds; timeout of the headers of a GET stream
 _UPDATES: Final = 0.5  # seconds to wait for updates of resources on a stream
@@ -214,8 +215,8 @@ class HttpConversation:
         self, response: http.client.HTTPResponse, deadline: float, ids: list[str], *, several: bool
     ) -> tuple[list[Json], str]:
         answers: list[Json] = []
-        events = _events(response, deadline, ids)
-        for value in (one for data in events for one in _messages(decode(data))):
+        known = len(ids)
+        for value in (one for data in _events(response, deadline, ids) for one in _messages(decode(data))):
             self._log.received(value)
             if is_jsonrpc_answer(value):
                 answers.append(value)
@@ -223,7 +224,19 @@ class HttpConversation:
                     break
             elif "id" in value and "method" in value:
                 self._post(answer_server_request(value, self._log.declared), max(deadline - time.monotonic(), 0.1))
+        if not answers and len(ids) > known:
+            return self._resume(deadline, ids)
         return answers, "" if answers else "the event stream ended without an answer"
+
+    def _resume(self, deadline: float, ids: list[str]) -> tuple[list[Json], str]:
+        """Continue a stream that the server closed after an event with an ID (basic/transports, Resumability)."""
+        time.sleep(_RETRY)
+        headers = {**self._headers(""), "Accept": "text/event-stream", "Last-Event-ID": ids[-1]}
+        if time.monotonic() > deadline:
+            return [], "the event stream ended without an answer"
+        with connected(self._url, deadline - time.monotonic()) as connection:
+            connection.request("GET", self._path, headers=headers)
+            return self._read(connection.getresponse(), deadline, ids, several=False)
 
     @property
     def _path(self) -> str:

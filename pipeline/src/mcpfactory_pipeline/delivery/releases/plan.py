@@ -289,8 +289,14 @@ def _promoted(workspace: Workspace, state: ServerState) -> str:
 
 
 def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
+    from mcpfactory_codegen.servers.create import stale_files  # noqa: PLC0415 - heavy; few releases need it
+
     record = state.stages.get("generate")
-    if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
+    if not server.document or record is None:
+        return
+    # `update` generates without the stage, so that other inputs alone do not show stale files
+    changed = record.inputs.get("document") != INPUTS["document"](InputReader(server, state))
+    if changed and stale_files(server.folder):
         raise ReleaseError(
             "stale",
             "the tools were not generated from the current API document",

@@ -2,7 +2,7 @@
 
 The *mode* `full` lists each tool. The mode `search` lists three tools that find, describe and call the other tools. A
 *profile* is a set of tools: `full`, `read-only`, or a profile of the manifest. A *dialect* adapts names and schemas to
-clients with limited schema support. Options such as `--mode` override environment variables such as MCPFACTORY_MODE,
+the limits of clients. Options such as `--mode` override environment variables such as MCPFACTORY_MODE,
 and the variables override the manifest.
 """
 
@@ -11,21 +11,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from mcpfactory_runtime.types import Json
+from mcpfactory_runtime.schemas.client_limits import DEFAULT_DIALECT, DIALECTS, dialect_limits
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.schemas.client_dialects import ClientLimits
     from mcpfactory_runtime.server.registry import GeneratedTool, Registry, Tool
 
 
 MODES: Final = ("full", "search")
-DIALECTS: Final = ("standard", "plain", "flat")  # keys of `schemas.client_dialects.DIALECTS`, which is loaded on demand
+TOOL_NAME: Final = 128  # maximum characters of a name in MCP
 _FULL: Final = "full"
 _READ_ONLY: Final = "read-only"
 
 
 class CatalogError(ValueError):
     """Error for an unknown mode, profile or dialect."""
+
+
+def check_dialect(dialect: str) -> str:
+    """Return the dialect, or raise a CatalogError if it is unknown."""
+    if dialect not in DIALECTS:
+        raise CatalogError(f"unknown dialect {dialect!r}\nhint: use one of {', '.join(DIALECTS)}")
+    return dialect
 
 
 class Catalog:
@@ -40,7 +46,7 @@ class Catalog:
     def __init__(self, registry: Registry) -> None:
         self.title = ""
         self.mode = self.profile = _FULL
-        self.dialect = DIALECTS[0]
+        self.dialect = DEFAULT_DIALECT
         self.environment_error = ""
         self.notices: list[str] = []
         self._registry = registry
@@ -72,9 +78,7 @@ class Catalog:
             raise CatalogError(f"unknown mode {mode!r}\nhint: use {' or '.join(MODES)}")
         if profile not in self.profiles:
             raise CatalogError(f"unknown profile {profile!r}\nhint: use one of {', '.join(self.profiles)}")
-        if dialect not in DIALECTS:
-            raise CatalogError(f"unknown dialect {dialect!r}\nhint: use one of {', '.join(DIALECTS)}")
-        self.mode, self.profile, self.dialect = mode, profile, dialect
+        self.mode, self.profile, self.dialect = mode, profile, check_dialect(dialect)
         self._registry.offers = self._offers if profile == _READ_ONLY else None
         self._update_listed()
 
@@ -97,44 +101,28 @@ class Catalog:
     def _update_listed(self) -> None:
         tools = self._registry.tools
         own = {name: tool for name, tool in tools.items() if name not in self._listed}
-        selected = self._in_dialect({name: row for name, row in self._rows.items() if self._includes(row)})
+        selected = self._with_short_names({name: row for name, row in self._rows.items() if self._includes(row)})
         if self.mode == _FULL:
             listed = {name: row.tool for name, row in selected.items()}
         else:
             from mcpfactory_runtime.server.generated.search_mode import search_mode  # noqa: PLC0415 - most servers list their tools
 
-            listed = {tool.name: tool for tool in search_mode(selected, self.title, {*self._rows, *own})}
+            listed = {tool.name: tool for tool in search_mode(selected, self.title, {*self._rows, *own}, self.dialect)}
         self._listed = list(listed)
         tools.clear()
         tools.update(listed)
         tools.update(own)
         self._registry.version += 1
 
-    def _in_dialect(self, rows: dict[str, GeneratedTool]) -> dict[str, GeneratedTool]:
-        if self.dialect == DIALECTS[0]:
+    def _with_short_names(self, rows: dict[str, GeneratedTool]) -> dict[str, GeneratedTool]:
+        """Shorten names that are too long for the dialect. The schemas are adapted when a client lists them."""
+        longest = dialect_limits(self.dialect).get("tool_name_length", TOOL_NAME)
+        if all(len(name) <= longest for name in rows):
             return rows
-        from mcpfactory_runtime.schemas.client_dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
-        from mcpfactory_runtime.schemas.client_dialects import shorten_names  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.schemas.client_dialects import shorten_names  # noqa: PLC0415 - most names are short
 
-        limits = LIMITS[self.dialect]
-        assert limits is not None
-        names = shorten_names(self._rows, limits.name)
-        return {
-            names[name]: row._replace(tool=_in_dialect(row.tool, names[name], limits)) for name, row in rows.items()
-        }
-
-    def adapt_listed(self, wires: dict[str, Json]) -> dict[str, Json]:
-        """Return the listed tools by name. Hand-written tools keep their names, but get the dialect's schemas."""
-        if self.dialect == DIALECTS[0]:
-            return wires
-        from mcpfactory_runtime.schemas.client_dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
-        from mcpfactory_runtime.schemas.client_dialects import adapt_tool  # noqa: PLC0415 - see above
-
-        limits = LIMITS[self.dialect]
-        return {
-            name: wire if name in self._listed or limits is None else adapt_tool(wire, limits)
-            for name, wire in wires.items()
-        }
+        names = shorten_names(self._rows, longest)
+        return {names[name]: row._replace(tool=_renamed(row.tool, names[name])) for name, row in rows.items()}
 
     def _offers(self, tool: Tool) -> bool:
         return tool.name in self._listed or _reads(tool)
@@ -145,16 +133,14 @@ class Catalog:
         return self.profile == _FULL or _reads(row.tool)
 
 
-def _in_dialect(tool: Tool, name: str, limits: ClientLimits) -> Tool:
-    from mcpfactory_runtime.schemas.client_dialects import adapt_tool  # noqa: PLC0415 - most clients need none
-
+def _renamed(tool: Tool, name: str) -> Tool:
     def load(view: Tool) -> None:
         if tool.load is not None:
             tool.load(tool)
         view.handler, view.bind, view.convert = tool.handler, tool.bind, tool.convert
         view.context, view.is_async, view.load = tool.context, tool.is_async, None
 
-    view = type(tool)(name, {**adapt_tool(tool.wire, limits), "name": name}, load)
+    view = type(tool)(name, {**tool.wire, "name": name}, load)
     view.scopes = tool.scopes
     return view
 

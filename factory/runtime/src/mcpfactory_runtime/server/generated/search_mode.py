@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import to_json
 
+from mcpfactory_runtime.schemas.client_limits import DEFAULT_DIALECT, dialect_limits
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     definitions_of,
@@ -52,17 +53,21 @@ _ABOUT_SIZE: Final = 120  # maximum characters of a description that is shown in
 _GROUPS_SIZE: Final = 400  # maximum characters of the list of groups
 
 
-def search_mode(rows: Mapping[str, GeneratedTool], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
+def search_mode(
+    rows: Mapping[str, GeneratedTool], title: str, taken: Container[str], dialect: str = DEFAULT_DIALECT
+) -> tuple[Tool, Tool, Tool]:
     """Return the three tools that replace `rows` in the list.
 
-    `title` is the API's name, and `taken` contains the names of other tools.
+    `title` is the API's name, and `taken` contains the names of other tools. Tools are described in the dialect.
     """
-    return _Search(dict(rows), title, taken).tools
+    return _Search(dict(rows), title, taken, dialect).tools
 
 
 class _Search:
-    def __init__(self, rows: dict[str, GeneratedTool], title: str, taken: Container[str]) -> None:
+    def __init__(self, rows: dict[str, GeneratedTool], title: str, taken: Container[str], dialect: str) -> None:
         self._rows = rows
+        # A description is a text, which no vendor checks. Other dialects are for models that read only simple schemas.
+        self._limits = {} if dialect == DEFAULT_DIALECT else dialect_limits(dialect)
         self._names = list(rows)
         self._index: SearchIndex | None = None
         self._groups = Counter(row.group for row in rows.values() if row.group)
@@ -167,6 +172,8 @@ class _Search:
         )
 
     async def _run_describe(self, names: list[str], *, whole: bool = False) -> str:
+        from mcpfactory_runtime.schemas.client_dialects import adapt_tool  # noqa: PLC0415 - at the first description
+
         texts: list[str] = []
         left: list[str] = []
         outlines: list[str] = []
@@ -176,7 +183,7 @@ class _Search:
         if unknown and not known:
             self._row(unknown[0])
         for name in known:
-            wire = self._row(name).tool.wire
+            wire = adapt_tool(self._row(name).tool.wire, self._limits)
             shown = {
                 key: value for key, value in wire.items() if key not in {"title", "icons", "_meta", "outputSchema"}
             }

@@ -1,0 +1,129 @@
+"""Checks of a list of tools against the limits of a client (`client_limits`)."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from mcpfactory_runtime.schemas.client_limits import LIMITS, NUMBERS, Limit
+from mcpfactory_runtime.schemas.walk import items_schema_of, pointer, properties_of, required_of, types_of, walk
+from mcpfactory_runtime.types import Json
+
+
+class Refusal(NamedTuple):
+    """A part of a tool that a client refuses. `place` is a JSON pointer, and `tool` is "" for the whole list."""
+
+    tool: str
+    place: str
+    found: str
+    limit: Limit
+
+
+_LOOKAROUND: Final = re.compile(r"\(\?<?[=!]")
+_POSIX: Final = re.compile(r"\[:\^?[a-z]+:\]")
+
+
+def find_refusals(tools: Sequence[Json], client: str) -> Iterator[Refusal]:
+    """Yield what a client of `client_limits.CLIENTS` would refuse in a list of Tool objects."""
+    for limit in LIMITS:
+        if limit.client != client:
+            continue
+        if limit.subject == "tools" and len(tools) > limit.value:
+            yield Refusal("", "", f"{len(tools)} tools", limit)
+        for tool in tools:
+            for place, found in _faults(tool, limit.subject, limit.value):
+                yield Refusal(tool["name"], place, found, limit)
+
+
+@lru_cache(maxsize=4096)
+def pattern_faults(pattern: str, faulty: frozenset[str]) -> tuple[str, ...]:
+    """Return the faults of a pattern that are in `faulty`."""
+    found = {
+        "lookaround": _LOOKAROUND.search(pattern) is not None,
+        "POSIX classes": _POSIX.search(pattern) is not None,
+        "missing ^ or $": not (pattern.startswith("^") and pattern.endswith("$")),
+        "syntax that Python lacks": not _compiles(pattern),
+    }
+    return tuple(fault for fault, present in found.items() if present and fault in faulty)
+
+
+def _compiles(pattern: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's warning "possible nested set" is harmless
+            re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _faults(tool: Json, subject: str, value: Any) -> Iterator[tuple[str, str]]:
+    name, root = str(tool["name"]), tool["inputSchema"]
+    description = str(tool.get("description", ""))
+    if subject == "tool_name" and not re.fullmatch(value, name):
+        yield "/name", name
+    elif subject == "tool_name_length" and len(name) > value:
+        yield "/name", f"{len(name)} characters"
+    elif subject == "tool_description" and len(description) > value:
+        yield "/description", f"{len(description)} characters"
+    elif subject == "root":
+        yield from (("/inputSchema", keyword) for keyword in sorted(value & root.keys()))
+    elif subject == "property_name":
+        names = (name for name in properties_of(root) if not re.fullmatch(value, name))
+        yield from ((f"/inputSchema{pointer(('properties', name))}", name) for name in names)
+    elif subject in _SCHEMA_FAULTS:
+        for steps, part in walk(root):
+            if found := _SCHEMA_FAULTS[subject](part, value):
+                yield f"/inputSchema{pointer(steps)}", found
+    elif subject == "levels":
+        for steps, _ in walk(root):
+            if (level := _level(steps)) > value:
+                yield f"/inputSchema{pointer(steps)}", f"level {level}"
+
+
+def _level(steps: Sequence[str | int]) -> int:
+    """Return the number of schemas on the way to a schema, with both ends."""
+    level, rest = 1, list(steps)
+    while rest:
+        taken = 1 + (rest[0] in _NAMED or (len(rest) > 1 and isinstance(rest[1], int)))
+        level, rest = level + 1, rest[taken:]
+    return level
+
+
+_NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+
+
+def _enum_fault(part: Mapping[str, Any], permitted: str) -> str:
+    values = part.get("enum")
+    if not isinstance(values, list):
+        return ""
+    kinds = {type(value) for value in values}
+    uniform = kinds == {str} or (permitted == NUMBERS and kinds in ({int}, {float}))
+    return "" if uniform and "" not in values else f"enum {values!r}"[:80]
+
+
+def _pattern_fault(part: Mapping[str, Any], faulty: frozenset[str]) -> str:
+    found = [part.get("pattern"), *(part.get("patternProperties") or ())]
+    faults = ((one, pattern_faults(one, faulty)) for one in found if isinstance(one, str))
+    return "; ".join(f"{' and '.join(fault)} in {one}" for one, fault in faults if fault)
+
+
+def _required_fault(part: Mapping[str, Any], _: bool) -> str:
+    missing = [name for name in required_of(part) if name not in properties_of(part)]
+    return f"required, but not declared: {', '.join(missing)}" if missing else ""
+
+
+_SCHEMA_FAULTS: Final[Mapping[str, Callable[[Mapping[str, Any], Any], str]]] = {
+    "combinators": lambda part, _: ", ".join(key for key in ("anyOf", "oneOf", "allOf") if key in part),
+    "references": lambda part, _: str(part.get("$ref", "")),
+    "types": lambda part, _: f"type {part['type']}" if isinstance(part.get("type"), list) else "",
+    "items": lambda part, _: (
+        "array without items" if "array" in types_of(part) and not isinstance(items_schema_of(part), Mapping) else ""
+    ),
+    "enum": _enum_fault,
+    "pattern": _pattern_fault,
+    "required": _required_fault,
+}
