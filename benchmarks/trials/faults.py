@@ -24,7 +24,6 @@ from benchmarks.trials.command_process import Forked, act
 from benchmarks.trials.fake_stages import make, stage_all
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, max_id_at, new_id, parse_time, utc_now
-from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import repair, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -263,7 +262,7 @@ def _history(lines: Callable[[list[str]], list[str]]) -> Callable[[Workspace], o
 
 def _from_the_future(lines: list[str]) -> list[str]:
     """The history as it would be if the clock had been thirty days ahead until now: every id and moment is later."""
-    events = [dict(event) for event in history.parse("".join(lines).encode(), "")]
+    events = [json.loads(line) for line in lines]
     last = max_id_at(utc_now() + timedelta(days=30))
     for event in events:
         event["at"] = format_time(parse_time(event["at"]) + timedelta(days=30))

@@ -21,7 +21,6 @@ from benchmarks.trials.first_push import Pushed, git, prepare
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.plan.stage import candidate_id
-from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.view import view_text
 
@@ -181,7 +180,7 @@ def _own_candidate(place: Path) -> None:
 def _rewrite(fork: Path, server: str, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
     """Another history, and the state that follows from it: neither contradicts the other."""
     file = fork / f"pipeline/history/{server}.jsonl"
-    events = change([dict(event) for event in history.parse(file.read_bytes(), file.name)])
+    events = change([json.loads(line) for line in file.read_text().splitlines()])
     file.write_text("".join(json.dumps(event) + "\n" for event in events))
     (fork / f"pipeline/state/{server}.json").write_text(view_text(fold(server, events)))
 

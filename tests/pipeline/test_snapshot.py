@@ -30,9 +30,7 @@ def snapshot(store):
 def reads(monkeypatch):
     """The histories that were read from then on."""
     seen, read = [], stores.history.read
-    monkeypatch.setattr(
-        stores.history, "read", lambda file, where: (file.exists() and seen.append(file.stem)) or read(file, where)
-    )
+    monkeypatch.setattr(stores.history, "read", lambda file, where: seen.append(file.stem) or read(file, where))
     return seen
 
 
@@ -76,7 +74,7 @@ def test_verify_does_not_ask_a_snapshot(store, workspace):
     content = json.loads(snapshot(store).read_bytes())
     file = store.state_file("books")
     file.write_text(file.read_text().replace('"passed"', '"failed"'))
-    content["stamps"][2] = list(file_stamp(file))
+    content["stamps"] = [content["stamps"][0], list(file_stamp(file))]
     content["state"]["stages"]["test"]["outcome"] = "failed"
     snapshot(store).write_text(json.dumps(content))
     assert Store(workspace).state("books").stages["test"].outcome == "failed", "the snapshot is valid"

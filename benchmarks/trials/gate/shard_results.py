@@ -20,7 +20,6 @@ from benchmarks.trials.gate.attempt import Act, Attempt
 from benchmarks.trials.gate.workspace import AttackedWorkspace, Done
 from mcpfactory_pipeline.base.hashing import hash_named_texts
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.event_schema import EVENT_KINDS
 
 
@@ -44,7 +43,7 @@ class _Job:
 
     def change(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Puts other events in the place of those of the run."""
-        events = [dict(event) for event in history.read(self.file(), "shard")]
+        events = [json.loads(line) for line in self.file().read_text().splitlines()]
         self.file().write_text(_lines(change(one) if one.get("run") == self.run else one for one in events))
 
     def event(self, **members: Any) -> dict[str, Any]:

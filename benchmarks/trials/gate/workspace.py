@@ -19,7 +19,6 @@ from typing import Any
 
 from benchmarks.trials.fake_stages import environment
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.state import history
 
 _CONFIG = """\
 [workspace]
@@ -115,9 +114,9 @@ class AttackedWorkspace:
         return self.root / "pipeline/state" / f"{name}.json"
 
     def events(self, name: str = "alpha") -> list[dict[str, Any]]:
-        """The events of a history, oldest first."""
+        """The events of a history, in the order of the file."""
         file = self.history(name)
-        return [dict(event) for event in history.read(file, file.name)]
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     def write_events(self, events: Sequence[Mapping[str, Any]], name: str = "alpha") -> None:
         """Writes a history anew."""

@@ -320,12 +320,7 @@ class WorkspaceReader:
             return known.facts
         # Take the stamps first, so that a file that changes during the read is read again the next time.
         store, folder = inbox.store, f"{workspace.root}/servers/{name}"
-        own = (
-            store.state_file(name),
-            store.history_file(name),
-            store.starts_file(name),
-            store.locks / f"{name}.running",
-        )
+        own = (store.state_file(name), store.history_file(name), store.locks / f"{name}.running")
         places = (*map(str, own), *paths_below(folder))
         before = file_stamps(places)
         try:
@@ -357,7 +352,7 @@ class WorkspaceReader:
         known = self._histories.get(name)
         if known is not None and not self._live:
             return known[1]
-        now = file_stamps([str(store.history_file(name)), str(store.starts_file(name))])
+        now = file_stamps([str(store.history_file(name))])
         if known is None or known[0] != now:
             events: list[Event] = [
                 {k: v for k, v in event.items() if k not in _LARGE_FIELDS} for event in _events(store, name)

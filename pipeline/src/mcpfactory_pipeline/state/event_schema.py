@@ -96,10 +96,6 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "publish.started": ({"target": _TEXT, **_OFFER}, {}),
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }
-# The short form of a start and an end (short_events.py), which readers expand.
-STAGE_ENDED: Final = "stage.ended"
-_ENDED: Final[Members] = {**_STEP, "id": _ID, "actor": _TEXT, "outcome": _OUTCOME}
-_BEGAN: Final = _record({"id": _ID}, {"at": _MOMENT, "reasons": _TEXTS})
 _COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
 # Fields that are read without a check of the event type, so every event must have valid values for them.
 _ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "candidate", "target", "rule"), _TEXT)
@@ -114,11 +110,6 @@ def _events() -> SchemaValidator:
         )
         for kind, (needed, optional) in EVENT_KINDS.items()
     }
-    parts = dict.fromkeys(("inputs", "made_from", "summary", "built", "artifacts"), _ANYTHING)
-    kinds[STAGE_ENDED] = _record(
-        {**_ENDED, "event": core_schema.literal_schema([STAGE_ENDED]), "began": _BEGAN},
-        {"at": _MOMENT, "base": _TEXT, **_ABOUT, **parts},
-    )
     return SchemaValidator(core_schema.tagged_union_schema(kinds, "event"))
 
 
@@ -142,19 +133,10 @@ def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
 def _require_past(event: Event, limits: Mapping[str, str]) -> None:
     """Refuse an event from the future, because the event would falsify soak time."""
     for member, limit in limits.items():
-        if event.get(member, "") > limit:
+        if event[member] > limit:
             raise ValueError(
                 f"{member} is {event[member]!r}, later than this machine's clock ({format_time(utc_now())})"
             )
-
-
-def validate_event(event: Event) -> None:
-    """Validate an event whose times are valid.
-
-    Raises:
-        ValueError: the event is invalid.
-    """
-    _events().validate_python(event)
 
 
 def check_event(event: Event, where: str) -> None:

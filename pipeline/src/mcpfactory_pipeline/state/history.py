@@ -17,7 +17,6 @@ from pydantic_core import from_json
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular_file
 from mcpfactory_pipeline.state import event_schema
-from mcpfactory_pipeline.state.short_events import expand_all
 from mcpfactory_pipeline.state.state import repair_hint
 
 MAX_HISTORY_BYTES: Final = 1 << 31  # maximum size of a history in bytes; enough for millions of events
@@ -48,7 +47,6 @@ def read(file: Path, where: str) -> list[event_schema.Event]:
 def parse(data: bytes, where: str) -> list[event_schema.Event]:
     """Parse a history by the same rules as `read`."""
     events: dict[str, event_schema.Event] = {}
-    short = dict[str, tuple[int, bytes]]()
     lines, limits = data.split(b"\n"), event_schema.newest_valid_times()
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -60,12 +58,7 @@ def parse(data: bytes, where: str) -> list[event_schema.Event]:
                 break
             raise _invalid_event(where, number, line, error) from error
         events[event["id"]] = event
-        if event["event"] == event_schema.STAGE_ENDED:
-            short[event["id"]] = number, line
-    full, errors = expand_all(events)
-    for key, fault in errors.items():
-        raise _invalid_event(where, *short[key], fault) from fault
-    return [full[key] for key in sorted(full)]
+    return [events[key] for key in sorted(events)]
 
 
 def _read_line(line: bytes, limits: Mapping[str, str]) -> event_schema.Event:
@@ -86,8 +79,6 @@ def _invalid_event(where: str, number: int, line: bytes, error: ValueError) -> S
 
 def event_line(event: event_schema.Event) -> str:
     """Return the line of an event, without a newline."""
-    if event["event"] == event_schema.STAGE_ENDED:
-        return json.dumps(event, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return json.dumps(event, sort_keys=True, ensure_ascii=False)
 
 

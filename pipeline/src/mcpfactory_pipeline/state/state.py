@@ -135,7 +135,6 @@ class ServerState:
         decisions: stage → decisions about the stage's latest content.
         sent_back: stage that must run again → the rejection that requires it.
         begun: starts of stages without an end; not in `to_json`.
-        ended: last end of each stage; not in `to_json`.
         last: ID of the newest event; not in `to_json`.
     """
 
@@ -152,7 +151,6 @@ class ServerState:
     sent_back: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     begun: Mapping[Step, Event] = field(default_factory=dict, compare=False)
-    ended: Mapping[str, Event] = field(default_factory=dict, compare=False)
     last: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -191,17 +189,15 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
     """Return the state after further events."""
-    begun, ended, last = dict(state.begun), dict(state.ended), state.last
+    begun, last = dict(state.begun), state.last
     for event in events:
         state = apply_event(state, event)
         if event["event"] == STAGE_START:
             begun[stage_and_run_of(event)] = event
         elif event["event"] in STAGE_ENDS:
             begun.pop(stage_and_run_of(event), None)
-            if event["event"] == "stage.finished":
-                ended[str(event["stage"])] = event
         last = str(event.get("id"))
-    return replace(state, begun=begun, ended=ended, last=last)
+    return replace(state, begun=begun, last=last)
 
 
 def apply_event(state: ServerState, event: Event) -> ServerState:

@@ -32,28 +32,13 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import (
-    file_stamp,
-    move_into_place,
-    read_regular_file,
-    replace_file,
-    write_temporary_file,
-)
+from mcpfactory_pipeline.base.files import file_stamp, move_into_place, read_regular_file, write_temporary_file
 from mcpfactory_pipeline.base.ids import Clock, confirmed_by, current_actor, format_time, new_id, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_run_notes
 from mcpfactory_pipeline.base.text import join_lines
 from mcpfactory_pipeline.reporting import notify_made_decisions
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.event_schema import (
-    RUN_DIED,
-    STAGE_ENDS,
-    STAGE_START,
-    UPGRADE,
-    Event,
-    check_event,
-    stage_and_run_of,
-)
-from mcpfactory_pipeline.state.short_events import shorten
+from mcpfactory_pipeline.state.event_schema import RUN_DIED, UPGRADE, Event, stage_and_run_of
 from mcpfactory_pipeline.state.state import ServerState, extend, fold, repair_hint, state_from_json
 from mcpfactory_pipeline.state.view import VIEW_SCHEMA, is_view_of, view_schema, view_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -100,23 +85,15 @@ class Transaction:
             facts["reason"] = join_lines(reason)
         event |= {key: value for key, value in facts.items() if value is not None}
         state = extend(self.state, [event])  # an invalid event raises an error before it is written
-        if not self._rehearsal and kind == STAGE_START:
-            self._store.note_start(self._server, event)
-        elif not self._rehearsal:
-            check_event(event, self._store.where(self._server, "history"))
-            start = self._store.noted_start(self._server, event) if kind in STAGE_ENDS else None
-            new = shorten([one for one in (start, event) if one], self.state.ended)
+        if not self._rehearsal:
             text = view_text(state)
             changed = text != view_text(self.state) or not self._store.state_file(self._server).exists()
             # If the state cannot be written, the event must not be recorded either.
             with self._store.writing_state(self._server, text if changed else None):
                 where = self._store.where(self._server, "history")
-                start_of_line, end = history.append(self._store.history_file(self._server), list(new), where)
+                start, end = history.append(self._store.history_file(self._server), [event], where)
             # Allow one more byte, because a missing newline may have been added.
-            self.alone, self.size = self.alone and start_of_line <= self.size + 1, end
-            if start:
-                self._store.forget_start(self._server, start)
-        if not self._rehearsal:
+            self.alone, self.size = self.alone and start <= self.size + 1, end
             self.appended.append(event)
             _log.info("%s: recorded %s", self._server, kind)
         self.state = state
@@ -162,41 +139,9 @@ class Store:
         names = {file.stem for file in self._states.glob("[!.]*.json")}
         return sorted(names | {file.stem for file in self._histories.glob("[!.]*.jsonl")})
 
-    def starts_file(self, server: str) -> Path:
-        """Return the path of the starts of stages that have not ended on this machine."""
-        return self.locks / f"{server}.starts.jsonl"
-
     def history(self, server: str) -> list[Event]:
-        """Return all events of a server, oldest first, with the starts of running stages."""
-        events = history.read(self.history_file(server), self.where(server, "history"))
-        if not (starts := self._starts(server)):
-            return events
-        merged = {str(event["id"]): event for event in (*starts, *events)}
-        return [merged[key] for key in sorted(merged)]
-
-    def _starts(self, server: str) -> list[Event]:
-        try:
-            return history.read(self.starts_file(server), f"pipeline/locks/{server}.starts.jsonl")
-        except StateError:  # the file is only a note of this machine
-            return []
-
-    def note_start(self, server: str, event: Event) -> None:
-        """Record the start of a stage on this machine. The history gets the start with the end."""
-        history.append(self.starts_file(server), [event], f"pipeline/locks/{server}.starts.jsonl")
-
-    def noted_start(self, server: str, end: Event) -> Event | None:
-        """Return the start of a stage that now ends, if only this machine knows the start."""
-        steps = {stage_and_run_of(start): start for start in self._starts(server)}
-        return steps.get(stage_and_run_of(end))
-
-    def forget_start(self, server: str, start: Event) -> None:
-        """Remove a start that the history now has. A leftover has no effect, because IDs are unique."""
-        left = [one for one in self._starts(server) if one["id"] != start["id"]]
-        with contextlib.suppress(OSError):
-            if left:
-                replace_file(self.starts_file(server), "".join(f"{history.event_line(one)}\n" for one in left).encode())
-            else:
-                self.starts_file(server).unlink(missing_ok=True)
+        """Return all events of a server, oldest first."""
+        return history.read(self.history_file(server), self.where(server, "history"))
 
     def half_written(self, server: str) -> dict[str, str] | None:
         """Return a message and a hint if a history ends with an incomplete line.
@@ -261,8 +206,7 @@ class Store:
         return state, True
 
     def _stamps(self, server: str) -> list[list[int] | None]:
-        files = (self.history_file(server), self.starts_file(server), self.state_file(server))
-        stamps = [file_stamp(file) for file in files]
+        stamps = [file_stamp(self.history_file(server)), file_stamp(self.state_file(server))]
         return [stamp and list(stamp) for stamp in stamps]
 
     def _read_snapshot(self, server: str, stamps: list[list[int] | None]) -> tuple[ServerState | None, bool]:
@@ -272,11 +216,11 @@ class Store:
         """
         try:
             content: dict[str, Any] = from_json(read_regular_file(self.snapshot_file(server), _LARGEST))
-            if content["stamps"][:2] != stamps[:2] or content["rules"] != _rules():
+            if content["stamps"][0] != stamps[0] or content["rules"] != _rules():
                 return None, False
             begun = {stage_and_run_of(start): start for start in content["begun"]}
             state = state_from_json(content["state"])
-            state = replace(state, begun=begun, ended=content["ended"], last=str(content["last"]))
+            state = replace(state, begun=begun, last=str(content["last"]))
             return state, content["stamps"] == stamps
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None, False
@@ -289,7 +233,6 @@ class Store:
             "stamps": stamps,
             "last": state.last,
             "begun": begun,
-            "ended": dict(state.ended),
             "state": state.to_json(),
         }
         with contextlib.suppress(OSError):

@@ -26,7 +26,6 @@ from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.event_schema import Event, describe_invalid_order
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, MAX_HISTORY_BYTES
-from mcpfactory_pipeline.state.short_events import expand_all
 from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.view import view_text
@@ -133,18 +132,14 @@ def _read(store: Store, server: str) -> bytes:
 
 
 def _by_id(data: bytes) -> dict[str, Event]:
-    """Return the full events of a history by ID, without invalid lines."""
-    events = {str(event["id"]): event for line in data.split(b"\n") if (event := _event(line)) is not None}
-    try:
-        return expand_all(events)[0]
-    except (KeyError, TypeError, AttributeError):  # a line with invalid members; readers report the line
-        return events
+    """Return the events of a history by ID, without invalid lines."""
+    return {str(event["id"]): event for line in data.split(b"\n") if (event := _event(line)) is not None}
 
 
 def _event(line: bytes) -> Event | None:
     try:
         event = json.loads(line)
-        parse_time(str(event["at"])) if "at" in event else None
+        parse_time(str(event["at"]))
     except (ValueError, TypeError, KeyError, RecursionError, StateError):
         return None
     return event if isinstance(event, dict) and isinstance(event["id"], str) else None
@@ -155,8 +150,9 @@ def verify(
 ) -> list[Difference]:
     """Compare all state files with their histories, and return edited and damaged files. No file is written.
 
-    Outdated state files are not differences (`refresh_views`). Missing and changed events of the checked-out commit are also differences. `names` may include past servers. For
-    checks of many servers, pass the result of `head_history_blobs` as `head`.
+    Outdated state files are not differences (`refresh_views`). Missing and changed events of the checked-out commit are
+    differences. `names` may include past servers. For checks of many servers, pass the result of `head_history_blobs`
+    as `head`.
     """
     store, found = Store(workspace), _missing(workspace, names, head)
     known = store.servers()

@@ -31,7 +31,6 @@ from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.event_schema import Event
-from mcpfactory_pipeline.state.short_events import shorten
 from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, is_server_name
@@ -177,8 +176,7 @@ def _fold_server(
         for place, data in files.items():
             replace_file(place, data)
         if new:
-            lines = list(shorten(new, transaction.state.ended))
-            history.append(store.history_file(server), lines, store.where(server, "history"))
+            history.append(store.history_file(server), new, store.where(server, "history"))
             store.write_state(server, state)
     return _result(workspace, state, len(new), len(files))
 
