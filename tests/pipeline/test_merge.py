@@ -93,6 +93,18 @@ def test_a_server_that_both_branches_ran_merges_without_a_conflict(clones, track
     assert Store(left).state_file("a").exists() == tracked
 
 
+def test_a_decision_about_a_candidate_that_the_other_branch_replaced_before_is_no_damage(clones):
+    left, right = clones("left"), clones("right")
+    (right.root / "servers" / "a" / "source.txt").write_text("two")
+    run_pipeline(Workspace.find(right.root), ["a"], stages=STAGES, executor=InProcessExecutor())
+    decision.approve(left, "a", "production", stages=STAGES)
+    for space in (left, right):
+        commit(space)
+    assert git(left.root, "pull", "--no-rebase", "--quiet", str(right.root), "main").returncode == 0
+    assert '"approvals"' in Store(left).state_file("a").read_text()
+    assert verify(left) == []
+
+
 @pytest.mark.parametrize("options", [("-c", "core.autocrlf=true"), ("--depth", "1"), ("--sparse",), ("worktree",)])
 def test_every_kind_of_clone_has_the_same_bytes(clones, tmp_path, options):
     left = clones("left")

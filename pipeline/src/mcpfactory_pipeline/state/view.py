@@ -9,12 +9,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Final
 
 from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS
-from mcpfactory_pipeline.state.state import SCHEMA, Publication, ServerState, StageRecord, apply_event, state_to_text
+from mcpfactory_pipeline.state.state import (
+    SCHEMA,
+    Candidate,
+    Publication,
+    ServerState,
+    StageRecord,
+    apply_event,
+    state_to_text,
+)
 
 VIEW_SCHEMA: Final = 3
 _SCHEMA_LINE: Final = re.compile(r'^\s*\{?\s*"state": (\d+)', re.MULTILINE)
@@ -93,20 +101,31 @@ def view_schema(text: str) -> int:
 
 
 def is_view_of(server: str, text: str, events: Sequence[Event]) -> bool:
-    """Return True if each line of the text was a line of the state at some time.
+    """Return True if each line of the text is a fact of one of the events.
 
-    An interrupted write, a merge, or an earlier version of mcpfactory can leave such a text. A line that the history
-    never had was edited by hand, or its event was lost.
+    An interrupted write, a merge, or an earlier version of mcpfactory can leave such a text. Any other line was edited
+    by hand, or its event was lost. The order of the events is not compared, because a merge changes it.
     """
     left = _facts(line for line in text.split("\n") if not line.encode().startswith(CONFLICT_MARKERS))
-    renderings = [view_text, *([state_to_text] if re.search(rf'"state": {SCHEMA}\b', text) else [])]
-    states = list(accumulate(events, apply_event, initial=ServerState(server)))
-    for state in reversed(states):  # usually, only the newest lines are missing
+    # Usually, only the newest lines are missing.
+    alone = (apply_event(_state_before(server, event), event) for event in reversed(events))
+    renderings = map(view_text, chain([ServerState(server)], alone))
+    if re.search(rf'"state": {SCHEMA}\b', text):
+        states = accumulate(events, apply_event, initial=ServerState(server))
+        renderings = chain(renderings, map(state_to_text, states))
+    for rendering in renderings:
         if not left:
             break
-        for render in renderings:
-            left -= _facts(render(state).split("\n"))
+        left -= _facts(rendering.split("\n"))
     return not left
+
+
+def _state_before(server: str, event: Event) -> ServerState:
+    """Return a state without facts, but with the candidate that a decision needs."""
+    if event["event"] not in {"approved", "rejected"} or "candidate" not in event:
+        return ServerState(server)
+    name = str(event["candidate"])
+    return ServerState(server, candidate=name, candidates={name: Candidate("", 0, {})})
 
 
 def _facts(lines: Iterable[str]) -> set[str]:
