@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
+from mcpfactory_pipeline.state import timeline
 from mcpfactory_pipeline.state.event_schema import EVENT_KINDS
 from mcpfactory_pipeline.state.state import (
     EVENT_HANDLERS,
+    extend,
     fold,
     state_from_json,
     state_to_text,
@@ -100,6 +103,47 @@ def put(space, server: str, events: list[dict], text: str | None = None) -> Stor
     store.history_file(server).write_text(lines(events))
     store.state_file(server).write_text(text if text is not None else view_text(fold(server, events)))
     return store
+
+
+def answers(events) -> list:
+    """What the functions of `timeline` say."""
+    about, now = [("staging", "one"), ("staging", "two")], datetime(2026, 12, 1, tzinfo=UTC)
+    lasting = ({"outcome": "failed"}, {"event": "stage.finished"}, {"event": "approved"})
+    return [
+        [timeline.seconds_in_channel(events, *pair, now) for pair in about],
+        [timeline.soaked_since(events, *pair, 60) for pair in about],
+        [timeline.in_channel_since(events, *pair) for pair in about],
+        [list(timeline.decisions_about(events, *pair)) for pair in about],
+        timeline.candidates_rolled_back(events, "staging"),
+        timeline.candidates_by_offered_version(events),
+        [timeline.failing_since(events, stage) for stage in ("test", "staging")],
+        [timeline.last_event_time(one for one in events if fact.items() <= one.items()) for fact in lasting],
+    ]
+
+
+def often(kind: str, **about: str) -> st.SearchStrategy:
+    """Events of one stage and channel, so that many are about the same."""
+    moments = st.integers(10, 59).map("2026-11-22T08:{}:00Z".format)
+    few = {"candidate": st.sampled_from(["one", "two"]), "outcome": st.sampled_from(["passed", "failed"])}
+    same = {"event": kind, "actor": "ada", "inputs": {}, "fingerprint": "", **about}
+    return st.fixed_dictionaries({"at": moments, **few}).map(lambda one: {**one, **same})
+
+
+OFTEN = st.one_of(
+    often("stage.finished", stage="test"),
+    often("stage.interrupted", stage="test", outcome="interrupted"),
+    often("stage.finished", stage="staging", channel="staging", version="1"),
+    *(
+        often(kind, channel="staging", version="1")
+        for kind in ("promoted", "rolled-back", "approved", "rejected", "retired")
+    ),
+)
+
+
+@given(st.lists(OFTEN, min_size=15, max_size=30).map(numbered), st.integers(0, 30))
+def test_the_timeline_of_a_state_answers_as_its_history_does(events, cut):
+    state = extend(fold("s", events[:cut]), events[cut:])
+    assert answers(state.timeline) == answers(events)
 
 
 @given(HISTORIES)

@@ -135,6 +135,7 @@ class ServerState:
         decisions: stage → decisions about the stage's latest content.
         sent_back: stage that must run again → the rejection that requires it.
         begun: starts of stages without an end; not in `to_json`.
+        timeline: the events that waiting times and blockers depend on (`_timeline`); not in `to_json`.
         last: ID of the newest event; not in `to_json`.
     """
 
@@ -151,6 +152,7 @@ class ServerState:
     sent_back: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     begun: Mapping[Step, Event] = field(default_factory=dict, compare=False)
+    timeline: tuple[Event, ...] = field(default=(), compare=False)
     last: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -189,7 +191,7 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
     """Return the state after further events."""
-    begun, last = dict(state.begun), state.last
+    events, begun, last = list(events), dict(state.begun), state.last
     for event in events:
         state = apply_event(state, event)
         if event["event"] == STAGE_START:
@@ -197,7 +199,31 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
         elif event["event"] in STAGE_ENDS:
             begun.pop(stage_and_run_of(event), None)
         last = str(event.get("id"))
-    return replace(state, begun=begun, last=last)
+    return replace(state, begun=begun, timeline=_timeline([*state.timeline, *events]), last=last)
+
+
+# Members of a stage's end that waiting times and blockers depend on.
+_TIMED: Final = ("id", "at", "actor", "event", "stage", "outcome", "candidate", "channel", "version")
+
+
+def _timeline(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return the events without starts and replaced ends of stages, so that the result stays small."""
+    kept, last, failing = dict[str, Event](), dict[Step, Event](), dict[object, Event]()
+    for event in events:
+        if event["event"] not in STAGE_ENDS:
+            kept |= {str(event.get("id")): event} if event["event"] != STAGE_START else {}
+            continue
+        end = {name: event[name] for name in _TIMED if name in event}
+        stage, outcome = end["stage"], end.get("outcome")
+        last[stage, outcome] = end
+        if "channel" in end:
+            kept[str(end.get("id"))] = end
+        if outcome == "passed":
+            failing.pop(stage, None)
+        else:
+            failing.setdefault(stage, end)
+    kept |= {str(end.get("id")): end for end in (*last.values(), *failing.values())}
+    return tuple(kept[key] for key in sorted(kept))
 
 
 def apply_event(state: ServerState, event: Event) -> ServerState:

@@ -220,7 +220,7 @@ class Store:
                 return None, False
             begun = {stage_and_run_of(start): start for start in content["begun"]}
             state = state_from_json(content["state"])
-            state = replace(state, begun=begun, last=str(content["last"]))
+            state = replace(state, begun=begun, timeline=tuple(content["timeline"]), last=str(content["last"]))
             return state, content["stamps"] == stamps
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None, False
@@ -233,6 +233,7 @@ class Store:
             "stamps": stamps,
             "last": state.last,
             "begun": begun,
+            "timeline": state.timeline,
             "state": state.to_json(),
         }
         with contextlib.suppress(OSError):
