@@ -104,14 +104,14 @@ def _starts(folder: Path) -> Iterator[_Row]:
     print(f"{len(_servers(folder))} servers; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     for snapshot in (folder / "pipeline" / "locks").glob("*.snapshot"):
         snapshot.unlink()
-    for what in ("a first start", "a later start"):
+    for what in ("the first start", "a later start"):
         started = time.perf_counter()
         with _command(folder) as port:
             announced = time.perf_counter() - started
             ask(port, "/board/")
             shown = time.perf_counter() - started
         print(f"  {what}: address after {announced:.1f} s, the first page after {shown:.1f} s")
-        yield f"the first page after {what}", f"{shown:.1f} s", "", "", ""
+        yield f"the first page after {what} of the dashboard", f"{shown:.1f} s", "", "", ""
 
 
 def _measure(folder: Path) -> tuple[int, list[_Row]]:
@@ -141,7 +141,7 @@ def _measure(folder: Path) -> tuple[int, list[_Row]]:
             rows.append((f"`{path.replace(name, '…')}`", *(f"{cell} ms" for cell in cells)))
         keys = [ask(port, f"/board/?q={name[:end]}").whole for end in range(1, len(name) + 1)]
         print(f"  a key typed into the filter: median {statistics.median(keys):.0f} ms, worst {max(keys):.0f} ms")
-        rows.append(("a key typed into the filter", "", f"{statistics.median(keys):.0f} ms", "", ""))
+        rows.append(("the board after each key typed into its filter", "", f"{statistics.median(keys):.0f} ms", "", ""))
     return size, rows
 
 
@@ -157,7 +157,7 @@ def _export(folder: Path) -> Iterator[_Row]:
             numbers = f"{len(export(folder, Path(out)))} files"
             took = time.perf_counter() - started
             print(f"  export {which}: {took:.1f} s, {numbers}", flush=True)
-            yield f"export {which}: {numbers}", f"{took:.1f} s", "", "", ""
+            yield f"export of {numbers} {which}", f"{took:.1f} s", "", "", ""
 
 
 def _fill(servers: list[str], rows: list[_Row]) -> None:

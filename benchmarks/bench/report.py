@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench.targets import TARGETS, Samples
-from benchmarks.bench.workloads import ALL, OURS, QUANTITIES
+from benchmarks.bench.workloads import ALL, OURS, QUANTITIES, Quantity
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance.md"
@@ -35,7 +35,7 @@ def as_text(samples: Samples) -> str:
     lines = []
     for key, by_peer in samples.items():
         quantity = QUANTITIES[key]
-        lines += ["", f"{quantity.title}{', ' if quantity.unit else ''}{quantity.unit}"]
+        lines += ["", _label(quantity)]
         ours = statistics.median(by_peer[OURS])
         for name, values in by_peer.items():
             ratio = f"   ours / this = {ours / statistics.median(values):.2f}" if name != OURS else ""
@@ -101,13 +101,17 @@ def _median_table(samples: Samples) -> str:
         if len(by_peer.keys() & set(ALL)) > 1 or key not in judged:
             quantity = QUANTITIES[key]
             figures = [_number(statistics.median(by_peer[name])) if name in by_peer else "" for name in ALL]
-            lines.append(f"| {quantity.title}, {quantity.unit} | {' | '.join(figures)} |")
+            lines.append(f"| {_label(quantity)} | {' | '.join(figures)} |")
     return "\n".join([*lines, "", _machine()])
 
 
 def _machine() -> str:
     found = facts()
     return f"Machine: {found['cores']} cores of {found['processor']}, {found['system']}, Python {found['python']}."
+
+
+def _label(quantity: Quantity) -> str:
+    return f"{quantity.title} ({quantity.unit})" if quantity.unit else quantity.title
 
 
 def _number(value: float) -> str:

@@ -36,74 +36,96 @@ class Quantity:
 
 QUANTITIES = {
     "start": Quantity(
-        "time from start to the first tool answer",
+        "time from process start to the first tool result",
         "ms",
         "spawn the process, handshake, call `add` once; every time a new process",
     ),
-    "start-1": Quantity("start beside 1 generated tool", "ms", "the same, in a server made from an API document"),
-    "start-1000": Quantity("start beside 1,000 generated tools", "ms", "the same"),
+    "start-1": Quantity(
+        "start time of a server with 1 generated tool", "ms", "the same, in a server made from an API document"
+    ),
+    "start-1000": Quantity("start time of a server with 1,000 generated tools", "ms", "the same"),
     "serial-core": Quantity(
-        "stdio, one at a time, client and server on one core",
+        "sequential stdio calls with client and server on one core",
         "calls/s",
         "4,000 calls of `add`, each after the answer to the one before; both processes kept on one core, so that what is "
         "measured is the server's work and not how fast the machine wakes another core",
     ),
     "serial": Quantity(
-        "stdio, one at a time, client and server on all cores",
+        "sequential stdio calls with client and server on all cores",
         "calls/s",
         "the same without keeping them together; `cat` shows what the machine's wake-ups leave at most",
     ),
-    "flight": Quantity("stdio, 50 in flight", "calls/s", "10,000 calls of `add`, each answer lets the next one go"),
+    "flight": Quantity(
+        "50 concurrent stdio calls", "calls/s", "10,000 calls of `add`, each answer lets the next one go"
+    ),
     "bursts": Quantity(
-        "stdio, bursts of 50",
+        "stdio calls in bursts of 50",
         "calls/s",
         "10,000 calls of `add`: fifty requests in one write, then fifty answers, and so on",
     ),
-    "memory": Quantity("resident memory of the one-tool stdio server", "MiB", "after 8,000 calls, with its children"),
+    "memory": Quantity(
+        "resident memory of a stdio server with one tool", "MiB", "after 8,000 calls, with its children"
+    ),
     "memory-early": Quantity("resident memory after 10,000 calls", "MiB", "50 in flight, over stdio"),
     "memory-late": Quantity("resident memory after 1,000,000 calls", "MiB", "the same process later"),
-    "legacy-1": Quantity("HTTP, handshake lifecycle, 1 connection", "calls/s", "wrk for 3 s, one thread, keep-alive"),
-    "legacy-32": Quantity("HTTP, handshake lifecycle, 32 connections", "calls/s", "the same"),
-    "modern-1": Quantity("HTTP, per-request lifecycle, 1 connection", "calls/s", "the same"),
-    "modern-32": Quantity("HTTP, per-request lifecycle, 32 connections", "calls/s", "the same"),
+    "legacy-1": Quantity(
+        "HTTP calls through 1 connection in the handshake lifecycle", "calls/s", "wrk for 3 s, one thread, keep-alive"
+    ),
+    "legacy-32": Quantity("HTTP calls through 32 connections in the handshake lifecycle", "calls/s", "the same"),
+    "modern-1": Quantity("HTTP calls through 1 connection in the per-request lifecycle", "calls/s", "the same"),
+    "modern-32": Quantity("HTTP calls through 32 connections in the per-request lifecycle", "calls/s", "the same"),
     "compute-1": Quantity(
-        "HTTP, a tool that computes for about a millisecond, 1 worker process",
+        "HTTP calls of a tool that computes for about a millisecond, with 1 worker process",
         "calls/s",
         "32 connections; the tool counts to 20,000, so that the load generator needs next to nothing of the two cores",
     ),
-    "compute-2": Quantity("the same, 2 worker processes", "calls/s", "the same"),
-    "workers-1": Quantity("HTTP, `add`, 32 connections, 1 worker process", "calls/s", "wrk takes a part of the cores"),
-    "workers-2": Quantity("HTTP, `add`, 32 connections, 2 worker processes", "calls/s", "the same"),
+    "compute-2": Quantity(
+        "HTTP calls of a tool that computes for about a millisecond, with 2 worker processes", "calls/s", "the same"
+    ),
+    "workers-1": Quantity(
+        "HTTP calls of `add` through 32 connections to 1 worker process", "calls/s", "wrk takes a part of the cores"
+    ),
+    "workers-2": Quantity("HTTP calls of `add` through 32 connections to 2 worker processes", "calls/s", "the same"),
     "upstream": Quantity(
-        "a tool that calls an HTTP API, 32 in flight",
+        "32 concurrent calls of a tool that calls an HTTP API",
         "calls/s",
         "4,000 calls over stdio of a tool generated from a document, each an HTTP request to a bare starlette; compared "
         "with 4,000 requests of a pooled httpx client without any server",
     ),
     "connections": Quantity("TCP connections that these 4,000 calls opened", "", "counted by the API's own server"),
     "gate-start": Quantity(
-        "gateway to 20 servers: time from start to the tool list",
+        "time from the start of a gateway with 20 servers to its tool list",
         "ms",
         "one gateway, which starts none of them; directly: twenty servers are started and listed one after the other",
     ),
-    "gate-first": Quantity("gateway: the first call of a tool", "ms", "its server is started meanwhile"),
-    "gate-asleep": Quantity("gateway: resident memory while all 20 servers sleep", "MiB", "after listing"),
+    "gate-first": Quantity(
+        "time of the first tool call through a gateway, which starts the tool's server",
+        "ms",
+        "its server is started meanwhile",
+    ),
+    "gate-asleep": Quantity(
+        "resident memory of a gateway while its 20 servers are not running", "MiB", "after listing"
+    ),
     "gate-awake": Quantity(
-        "gateway: resident memory when all 20 servers run", "MiB", "with them; directly: the twenty servers alone"
+        "resident memory of a gateway and its 20 running servers",
+        "MiB",
+        "with them; directly: the twenty servers alone",
     ),
     "gate-serial-core": Quantity(
-        "gateway: one call at a time, all processes on one core",
+        "sequential calls through a gateway with all processes on one core",
         "calls/s",
         "4,000 calls of `add` over stdio, as for one server; between two `cat` there are as many wake-ups as with a gateway, "
         "and no work",
     ),
-    "gate-serial": Quantity("gateway: one call at a time, free to use all cores", "calls/s", "the same"),
+    "gate-serial": Quantity(
+        "sequential calls through a gateway with all processes on all cores", "calls/s", "the same"
+    ),
     "gate-flight": Quantity(
-        "gateway: 50 calls in flight", "calls/s", "20,000 calls, all to one server, which was started before"
+        "50 concurrent calls through a gateway", "calls/s", "20,000 calls, all to one server, which was started before"
     ),
     **{
         f"processes-{count}-{number}": Quantity(
-            f"HTTP, {count} process{'es' if count > 1 else ''} with Redis, {how}",
+            f"HTTP calls {how}, served by {count} process{'es' if count > 1 else ''} with Redis",
             "calls/s",
             "a tool that does nothing, by 32 clients with a connection each, for 3 s; clients and Redis run on the same machine",
         )
@@ -111,30 +133,32 @@ QUANTITIES = {
         for number, how in enumerate(throughput.WAYS)
     },
     "github": Quantity(
-        "time to make a server from github.json (FastMCP: to load the document)",
+        "time to make a server from github.json, or for FastMCP to load github.json",
         "s",
         "from a cold process to the written package; FastMCP: from a cold process to the list of tools",
     ),
     "github-memory": Quantity("peak memory while a server is made from github.json", "MiB", "of that process"),
     **{
         f"space-{key}": Quantity(
-            f"a workspace of 1,000 servers, nothing to do: `mcpfactory {' '.join(command)}`",
+            f"time of `mcpfactory {' '.join(command)}` with 1,000 up-to-date servers",
             "s",
             "from a cold process to its end; 20 source files, four candidates and 48 events of history a server",
         )
         for key, command in workspace.COMMANDS.items()
     },
     **{
-        f"space-{key}-memory": Quantity(f"1,000 servers: peak memory of `mcpfactory {' '.join(command)}`", "MiB", "")
+        f"space-{key}-memory": Quantity(
+            f"peak memory of `mcpfactory {' '.join(command)}` with 1,000 servers", "MiB", ""
+        )
         for key, command in workspace.COMMANDS.items()
     },
     "space-first": Quantity(
-        "1,000 servers: the first `mcpfactory pipeline run` in a fresh clone",
+        "time of the first `mcpfactory pipeline run` in a fresh clone with 1,000 servers",
         "s",
         "it reads every history once, and records those that match their state",
     ),
     "space-changed": Quantity(
-        "1,000 servers: servers that are planned when one was changed", "", "counted in `plan --json`"
+        "number of servers in the plan after one of 1,000 servers changed", "", "counted in `plan --json`"
     ),
     **{
         f"make-{n}": Quantity(f"time to make a server from {n:,} operations", "s", "`mcpfactory new`, cold")

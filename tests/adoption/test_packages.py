@@ -172,7 +172,7 @@ def test_a_table_that_cannot_be_used_is_named(space):
     place.mkdir(parents=True)
     for table, says in (
         ('kind = "cobol"', 'adopted.kind: "cobol" is not valid'),
-        ('kind = "url"', "adopted: 'url' is missing, which kind 'url' requires"),
+        ('kind = "url"', "adopted: 'url' is missing: kind 'url' requires this field"),
         ('kind = "url"\nurl = "https://x"\nstart = ["a"]', "start"),
         ('kind = "command"\nstart = "node x"', "adopted.start: must be a list of strings"),
         ('kind = "command"\nstart = ["node"]\npath = "../out"', "'../out' is outside the workspace"),

@@ -229,7 +229,7 @@ def test_what_the_tests_of_a_project_ask_for_is_not_built(space, registry, tmp_p
     [
         ({"README.md": ""}, "has neither pyproject.toml nor package.json"),
         ({"pyproject.toml": "[tool.x]\n"}, "does not name the project"),
-        ({"pyproject.toml": '[project]\nname = "a"\ndynamic = ["dependencies"]\n'}, "only the build backend"),
+        ({"pyproject.toml": '[project]\nname = "a"\ndynamic = ["dependencies"]\n'}, "does not run the build backend"),
         ({"pyproject.toml": '[project]\nname = "a"\n'}, "it has neither [project.scripts] nor a __main__.py"),
         ({"package.json": "{"}, "cannot be read"),
         ({"package.json": '{"name": "a"}'}, "package.json has neither bin nor main"),

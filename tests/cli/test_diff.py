@@ -39,7 +39,7 @@ def test_a_new_tool_breaks_nobody(shop, tmp_path):
 def test_without_a_promoted_candidate_there_is_no_contract(shop):
     done = shop("diff", "bookshop")
     assert done.code == 3
-    assert "no contract of the server exists yet" in done.err
+    assert "has no contract yet" in done.err
 
 
 def test_configuration_changed_after_generate_has_its_own_exit_code(shop, tmp_path):

@@ -141,7 +141,7 @@ def test_what_is_written_down_wrongly_is_an_error_with_a_hint(shell):
     file = shell.folder / "mcpfactory.toml"
     file.write_text(file.read_text().replace(f'"{TOOLS}"', '"$(rm -rf /)/"'))
     done = shell("ci")
-    assert (done.code, "workspace.factory is" in done.err, "hint:" in done.err) == (4, True, True)
+    assert (done.code, "workspace.factory: " in done.err, "hint:" in done.err) == (4, True, True)
     assert shell("doctor").code == 5
 
 

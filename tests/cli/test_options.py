@@ -9,7 +9,7 @@ from docs.pages.commands import commands
 
 # These say in each command what exactly they do there; all others have one text wherever they stand.
 IN_OWN_WORDS = {
-    "--against", "--all", "--branch", "--candidate", "--check", "--env", "--force", "--from-openapi", "--json",
+    "--against", "--all", "--branch", "--candidate", "--check", "--client", "--env", "--force", "--from-openapi", "--json",
     "--mode", "--name", "--port", "--public-url", "--server", "--timeout",
 }  # fmt: skip
 

@@ -118,7 +118,7 @@ def test_what_cannot_be_renamed_is_as_it_was(staged):
     for words, code, said in (
         (("shop", "shop"), 1, "already has the name"),
         (("shop", "taken"), 1, "already exists"),
-        (("shop", "No Name"), 4, "is not a valid name"),
+        (("shop", "No Name"), 4, "is not a valid server name"),
         (("shpo", "store"), 3, "did you mean 'shop'?"),
     ):
         done = staged("rename", *words)

@@ -113,11 +113,11 @@ MISTAKES = (
         change=written("e.wsdl", '<w:definitions xmlns:w="http://schemas.xmlsoap.org/wsdl/">\n <w:types/>\n</w:definitions>'),
     ),
     _("new --from-openapi ftp://x.example/a.json", 4, "neither http nor https"),
-    _("new --from-openapi http://[", 4, "its host or its port is invalid", "such as https://"),
-    _("new --from-openapi http://127.0.0.1:99999/a.json", 4, "its host or its port is invalid"),
+    _("new --from-openapi http://[", 4, "the host or the port is invalid", "such as https://"),
+    _("new --from-openapi http://127.0.0.1:99999/a.json", 4, "the host or the port is invalid"),
     _("new --from-openapi http://127.0.0.1:1/a.json", 4, "cannot be read", "check the address"),
     _("new --from-openapi localhost:8000/openapi.json", 4, "http://localhost:8000/openapi.json"),
-    _(f"new My_Server --from-openapi {DOCUMENT}", 4, "'My_Server' is not a valid name", "[a-z][a-z0-9-]*"),
+    _(f"new My_Server --from-openapi {DOCUMENT}", 4, "'My_Server' is not a valid server name", "[a-z][a-z0-9-]*"),
     _(f"new shop --from-openapi {DOCUMENT}", 4, "already exists", "choose another name"),
     _(f"{NEW} --name x --include-tag ordrs", 4, "no operation matches the tag 'ordrs'", "did you mean 'orders'?"),
     _("new x --template openapi", 4, "generated from an API document", "--from-openapi FILE"),
@@ -155,7 +155,7 @@ MISTAKES = (
     _("update shop", 4, "profiles.small: unknown field 'tags'", change=added(SHOP, '\n[profiles.small]\ntags = ["x"]\n')),
     _("run store", 4, "folder is 'store'", "mcpfactory rename shop store", change=moved("servers/shop", "servers/store")),
     _("update shop", 4, "lock version 9", "update mcpfactory", change=written("servers/shop/.mcpfactory/lock.json", '{"lock": 9}')),
-    _("inspect shop", 5, "report.json cannot be read", "delete it", change=written("servers/shop/.mcpfactory/report.json", "{")),
+    _("inspect shop", 5, "report.json cannot be read", "delete the file", change=written("servers/shop/.mcpfactory/report.json", "{")),
     _("test shop", 4, "the text is not YAML", change=written("servers/shop/tests/own.yaml", "tests: [")),
     _("validate shop", 4, "unknown field 'waiver'", "did you mean 'waivers'?", change=written("servers/shop/waivers.toml", "[[waiver]]\n")),
     # state
@@ -181,7 +181,7 @@ MISTAKES = (
     _("waive descriptions.arguments --server shop --reason x --expires 2031-01-01", 4, "unknown field 'limt'", change=added(CONFIG, "\n[waivers]\nlimt = 3\n")),
     _(f"waive descriptions.arguments --server shop --reason {'x' * 501} --expires 2031-01-01", 2, "has 501 characters, but must have at most 500", "shorten the text"),
     _("waive descriptions.arguments --server shop --reason x --expires soon", 2, "expires: 'soon' is not a valid date", "YYYY-MM-DD"),
-    _("diff shop", 3, "no channel offers shop"),
+    _("diff shop", 3, "shop has no contract yet"),
     # examining
     _("validate", 2, "exactly one of NAME, --command and --url"),
     _("validate --url notaurl", 4, "'notaurl' is not an http or https URL"),
@@ -215,7 +215,7 @@ MISTAKES = (
     # servers come and go
     _("remove shop", 1, "git could not restore", "--force"),
     _("remove notes --force", 2, "confirmation is required", "--yes"),
-    _("rename shop Shop", 4, "'Shop' is not a valid name"),
+    _("rename shop Shop", 4, "'Shop' is not a valid server name"),
     _("rename shop notes", 1, "servers/notes already exists"),
 )  # fmt: skip
 

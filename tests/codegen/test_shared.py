@@ -16,6 +16,7 @@ SHARED = {
     "schemas.diff": "what callers can no longer send",
     "schemas.merge": "two schemas as one",
     "schemas.references": "which errors a schema has",
+    "schemas.satisfiability": "which schemas no value fits",
     "schemas.sample": "values for a schema and values near it, for test cases",
     "schemas.validation": "what a tool will accept: cases, defaults and workflows are held against it",
     "schemas.value_validation": "how a value is repaired",

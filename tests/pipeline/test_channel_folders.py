@@ -103,6 +103,6 @@ def test_two_servers_with_one_distribution_name_are_said_by_the_plan(books):
     assert list(clashes) == ["others", "third"]  # books was built under the name first
     told = {step.server: step.reasons[0] for step in plan_servers(books.workspace, stages=STAGES) if not step.stage}
     assert told == {
-        "others": "others has the distribution name books, which belongs to books",
-        "third": "third has the distribution name mcpfactory-runtime, which belongs to the runtime",
+        "others": "others cannot use the distribution name books: the name belongs to books",
+        "third": "third cannot use the distribution name mcpfactory-runtime: the name belongs to the runtime",
     }

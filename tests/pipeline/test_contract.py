@@ -160,7 +160,7 @@ def test_a_contract_is_that_of_a_channel_a_candidate_or_a_file(books, tmp_path) 
     assert (found.tools, found.version) == ((COUNT,), "3.1")
     with pytest.raises(NotFoundError, match="'nowhere' is neither a channel that offers books"):
         find_contract(books.workspace, state, "nowhere")
-    with pytest.raises(NotFoundError, match="no contract of the server exists yet"):
+    with pytest.raises(NotFoundError, match="has no contract yet"):
         find_contract(books.workspace, ServerState("books"))
     (tmp_path / "list.json").write_text("[1]")
     with pytest.raises(StateError, match="is not a tool list"):

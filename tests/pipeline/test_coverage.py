@@ -51,7 +51,7 @@ def test_a_report_that_is_none_breaks_the_stage_with_a_hint(tmp_path, parts):
     report(tmp_path, **parts)
     with pytest.raises(StageError, match=r"\.mcpfactory/report\.json cannot be read") as caught:
         coverage(tmp_path)
-    assert "delete it" in caught.value.hint
+    assert "delete the file" in caught.value.hint
 
 
 def test_a_real_server_has_its_manifest_in_the_state_and_its_facts_at_the_candidate(workspace):

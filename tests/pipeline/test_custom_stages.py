@@ -118,7 +118,7 @@ def test_a_program_that_is_not_there_is_broken_machinery(workspace):
         ('name = "a"\nkind = "approval"\non_rejection = "restart"', 'on_rejection: "restart" is not valid'),
         (
             'name = "a"\nkind = "approval"\non_rejection = "restart:test"',
-            "is 'test', which is not an earlier stage",
+            "must be an earlier stage, not 'test'",
         ),
         ('name = "a"\ncommand = ["x"]\ntimeout = 0', "timeout: 0 is not valid"),
         ('name = "a"\ncommand = ["x"]\nmemory = "much"', "memory: 'much' is not a valid size"),

@@ -11,7 +11,9 @@ from tests.pipeline.fake_stages import add_server
 
 def test_a_server_with_the_name_of_another_is_refused_and_the_channel_stays(books):
     refuse_taken_project_name(books.workspace, "staging", "books", "books")
-    with pytest.raises(StateError, match="others has the distribution name books, which belongs to books") as caught:
+    with pytest.raises(
+        StateError, match="others cannot use the distribution name books: the name belongs to books"
+    ) as caught:
         refuse_taken_project_name(books.workspace, "staging", "books", "others")
     assert "pyproject.toml" in caught.value.hint
 

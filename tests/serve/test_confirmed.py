@@ -93,6 +93,6 @@ async def test_a_server_is_installed_after_a_yes_and_only_one_of_the_workspace(s
     assert [one["outcome"] for one in done["structuredContent"]["changes"]] == ["installed"]
     assert "books" in json.loads(file.read_text())["mcpServers"]
     strange = await ask(shelf, "install", person, server="https://a.test/mcp", clients=["cursor"])
-    assert "agents install servers of the workspace only" in text(strange)
+    assert "agents can install only servers of the workspace" in text(strange)
     async with connect(make_factory_server(shelf.workspace.root, local=False)) as client:
         assert "install" not in {tool["name"] for tool in await client.list_tools()}

@@ -20,7 +20,11 @@ from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 
 COUNTS: Final = (1, 2, 4)
 ELSEWHERE: Final = "in a session of another process"
-WAYS: Final[dict[str, int | None]] = {"without a session": None, "in a session of this process": 0, ELSEWHERE: 1}
+WAYS: Final[dict[str, int | None]] = {
+    "without a session": None,
+    "in a session of the receiving process": 0,
+    ELSEWHERE: 1,
+}
 """How clients call → how many processes away their sessions are."""
 _CLIENTS: Final = 32
 _TOOL: Final[dict[str, Any]] = {"name": "nothing", "arguments": {}}

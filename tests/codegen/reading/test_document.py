@@ -270,7 +270,7 @@ def test_a_redirect_never_gives_up_encryption() -> None:
     assert led("https://a.test/x", "/y") == "https://a.test/y"
     assert led("http://a.test/x", "https://a.test/x") == "https://a.test/x"
     for target in ("http://a.test/x", "http://b.test/x"):
-        with pytest.raises(FetchError, match="not encrypted"):
+        with pytest.raises(FetchError, match="unencrypted"):
             led("https://a.test/x", target)
 
 

@@ -160,7 +160,7 @@ def test_a_server_of_one_document_takes_a_second_and_keeps_what_it_had(tmp_path:
     [
         ("new.json", (), r"label of the document new\.json is missing"),
         (None, ("shop",), "no API document 'shop'"),
-        (["stock=a.json", "stock=b.json"], (), "two documents"),
+        (["stock=a.json", "stock=b.json"], (), "was given twice"),
     ],
 )
 def test_what_is_not_plain_is_asked_with_the_labels_that_there_are(

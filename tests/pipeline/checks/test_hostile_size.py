@@ -68,13 +68,6 @@ def test_tools_that_state_a_path_get_canaries_before_others() -> None:
     assert "read_file" in {one.target for one in probes if one.kind == "file"}
 
 
-def test_a_tool_that_failed_gets_canaries_for_addresses_only() -> None:
-    schema = {"type": "object", "properties": {"word": {"type": "string"}, "url": {"type": "string"}}}
-    tools = [("look", {"name": "look", "inputSchema": schema})]
-    probes = canary_tool_probes(tools, {"look": {"word": "x"}}, CANARIES, failed=["look"])
-    assert {one.argument for one in probes} == {"url"}
-
-
 @parametrize_subtests(
     "schema",
     [

@@ -59,6 +59,7 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
                 "{", {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON"}}
             ),
             "after-malformed": exchange("ping", {}),
+            "large": exchange("ping", {}),
             "after-not-utf-8": exchange("ping", {}),
             "complete-undeclared": exchange("x", error={"code": -32601, "message": "no such method"}),
             "unknown-tool": exchange("tools/call", error={"code": -32602, "message": "no such tool"}),

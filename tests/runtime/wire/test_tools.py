@@ -205,6 +205,7 @@ async def test_a_schema_is_listed_with_every_keyword_it_was_given(revision: Revi
         "additionalProperties": False,
     }
     server = Server("schemas")
+    server.offer(dialect="standard")
 
     @server.tool(input_schema=schema)
     async def any_of(a: str = "", b: int = 0) -> str:

@@ -82,7 +82,11 @@ def _options(
     verbose: Annotated[
         int,
         typer.Option(
-            "--verbose", "-v", count=True, show_default=False, help="Log to stderr what a command does; -vv logs more"
+            "--verbose",
+            "-v",
+            count=True,
+            show_default=False,
+            help="Log the steps of a command to stderr; -vv logs more",
         ),
     ] = 0,
 ) -> None:

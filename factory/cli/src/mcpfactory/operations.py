@@ -104,9 +104,7 @@ def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, A
             about = operation.model_fields[field].description
             raise OperationError(f"{field} is empty", hint=f"leave out {field}, or give a value: {about}")
         if found.setdefault(field, value) != value:
-            raise OperationError(
-                f"{field} was given twice: {found[field]} and {value}", hint="give one of the two values"
-            )
+            raise OperationError(f"{field} was given twice: {found[field]} and {value}", hint="give only one value")
     return found
 
 

@@ -16,9 +16,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 Channel = Annotated[
     str, typer.Option("--channel", metavar="CHANNEL", help="Use this channel", autocompletion=completion.channels)
 ]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Check everything and print the planned changes; write nothing")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the planned changes after all checks; write nothing")]
 Factory = Annotated[
     str,
     typer.Option(
@@ -73,9 +71,7 @@ Provider = Annotated[
 ]
 Refresh = Annotated[
     bool,
-    typer.Option(
-        "--refresh", help="Fetch API documents again and check adopted servers for changes (needs the network)"
-    ),
+    typer.Option("--refresh", help="Fetch API documents, and check adopted servers for changes"),
 ]
 Root = Annotated[
     Path | None,

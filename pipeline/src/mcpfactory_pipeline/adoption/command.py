@@ -131,7 +131,7 @@ def refuse_wrapper_program(words: Sequence[str]) -> None:
     for at in range(len(inner) if starter else 1):
         if found := _fetcher(inner[at:]):
             raise RefusedError(
-                f"{found[0]} downloads the program at each start, so mcpfactory cannot check the program",
+                f"mcpfactory cannot check the program: {found[0]} downloads the program at each start",
                 hint=found[1],
             )
     name, subcommand = _program_name(words[0]), next(iter(_arguments(words)), "")

@@ -34,7 +34,7 @@ def find_npm() -> str:
     """Return the path of npm."""
     found = shutil.which("npm")
     if found is None:
-        raise StageError("npm, which fetches Node.js servers, is not installed on this machine", hint="install Node.js")
+        raise StageError("npm is not installed: mcpfactory needs npm to fetch Node.js servers", hint="install Node.js")
     return found
 
 

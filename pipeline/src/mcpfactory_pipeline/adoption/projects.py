@@ -189,7 +189,7 @@ def _python(place: Path, files: list[str], given: list[str], work: Path) -> Reco
         ) from error
     if "dependencies" in project.get("dynamic", ()):
         raise ConfigError(
-            f"only the build backend of {name} knows the dependencies, and mcpfactory does not run the build backend",
+            f"the dependencies of {name} cannot be read: mcpfactory does not run the build backend that lists them",
             hint="list the dependencies in 'dependencies' of [project]",
         )
     needs = [str(one) for one in project.get("dependencies", [])]

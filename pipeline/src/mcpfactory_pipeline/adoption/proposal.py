@@ -179,7 +179,7 @@ def _updated(file: Path, found: RecognizedServer, server: str) -> str:
     before = read_settings_file(ServerConfig, file).adopted
     if before is None:
         raise RefusedError(
-            f"{server} already exists, and was not adopted",
+            f"{server} already exists, but was not adopted",
             hint="use --name NAME to adopt this server under another name",
         )
     if before.kind != found.kind:

@@ -342,7 +342,7 @@ def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer
     places = {word: (here / word).resolve() for word in own if not word.startswith("-") and (here / word).is_file()}
     if not places:
         raise ConfigError(
-            "the command does not name a file, so mcpfactory cannot check the program",
+            "mcpfactory cannot check the program: the command does not name a file",
             hint="adopt the package that contains the program",
         )
     outside = [str(place) for place in places.values() if not place.is_relative_to(workspace.root)]

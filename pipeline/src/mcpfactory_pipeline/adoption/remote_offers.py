@@ -123,7 +123,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     offers = parse_offers(text)
     if offers.get("url") != sources.adopted.url:
         raise ToolRejectedInputError(
-            f"{LOCKS['url']} describes {offers.get('url')}: write a new file with 'mcpfactory adopt {sources.adopted.url}'"
+            f"{LOCKS['url']} describes another server, {offers.get('url')}: write a new file with 'mcpfactory adopt {sources.adopted.url}'"
         )
     server = offers.get("server") or {}
     version = printable_line(str(server.get("version") or "0"))[:64]

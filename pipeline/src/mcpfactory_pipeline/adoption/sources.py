@@ -58,7 +58,7 @@ class AdoptionSources:
         except OSError as error:
             raise ConfigError(
                 f"servers/{self.server}/{LOCKS[kind]} cannot be read: {error.strerror}",
-                hint="run 'mcpfactory adopt' again for this server, which writes the file",
+                hint="write the file again with 'mcpfactory adopt'",
             ) from error
 
 

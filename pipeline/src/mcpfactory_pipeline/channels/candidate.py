@@ -130,12 +130,16 @@ NAME_HINT: Final = (
 def refuse_taken_project_name(workspace: Workspace, channel: str, project: str, server: str) -> None:
     """Raise `StateError` if a project name belongs to the runtime, or to another server in the channel."""
     if project == RUNTIME:
-        raise StateError(f"{server} has the distribution name {RUNTIME}, which belongs to the runtime", hint=NAME_HINT)
+        raise StateError(
+            f"{server} cannot use the distribution name {RUNTIME}: the name belongs to the runtime", hint=NAME_HINT
+        )
     store, offered = Store(workspace), offered_hashes(channels_folder(workspace), channel, project)
     if not offered or _has_built(store, server, offered):
         return
     if owner := next((name for name in store.servers() if _has_built(store, name, offered)), ""):
-        raise StateError(f"{server} has the distribution name {project}, which belongs to {owner}", hint=NAME_HINT)
+        raise StateError(
+            f"{server} cannot use the distribution name {project}: the name belongs to {owner}", hint=NAME_HINT
+        )
 
 
 def _has_built(store: Store, server: str, hashes: set[str]) -> bool:

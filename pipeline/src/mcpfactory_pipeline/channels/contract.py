@@ -183,7 +183,7 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
     """
     if not against and not state.channels:
         raise NotFoundError(
-            f"no channel offers {state.server}, so no contract of the server exists yet",
+            f"{state.server} has no contract yet: no channel offers the server",
             hint=f"run 'mcpfactory pipeline run {state.server}', or select a file with --against",
         )
     name = against or _last_channel(workspace, state)

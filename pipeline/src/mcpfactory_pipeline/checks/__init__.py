@@ -1,1 +1,1 @@
-"""Validation of MCP servers: rules that check observations, a score, and a report with evidence."""
+"""Validate MCP servers: rules check observations, and a report gives a score and the evidence."""

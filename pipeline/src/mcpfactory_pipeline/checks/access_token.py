@@ -11,10 +11,10 @@ from mcpfactory_runtime.client.oauth import OAuth, OAuthError
 
 
 async def request_access_token(url: str, oauth: OAuth, *, seconds: float) -> str:
-    """Connect to the server at `url`, and return the access token that `oauth` got after the server's refusal.
+    """Connect to the protected server at `url`, and return the access token that `oauth` obtained.
 
     Raises:
-        ValidationTargetError: no token is available, or the server requires none.
+        ValidationTargetError: no token is available, or the server requires no token.
     """
     why, hint = "the server requires no token", f"mcpfactory validate --url {url}"
     try:
@@ -24,7 +24,7 @@ async def request_access_token(url: str, oauth: OAuth, *, seconds: float) -> str
         why, _, remedy = str(error).partition("\nhint: ")
         hint = remedy or hint
     except (ConnectionLostError, HttpError, ProtocolError, McpError, TimeoutError) as error:
-        why = str(error) or f"no answer within {seconds:g} s"  # with a token, the checks judge these errors
+        why = str(error) or f"no answer within {seconds:g} s"
     if token := oauth.token(url):
         return token
     raise ValidationTargetError(f"cannot get an access token for {url}: {why}", hint=hint)

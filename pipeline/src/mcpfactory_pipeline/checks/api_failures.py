@@ -1,4 +1,4 @@
-"""Simulate each kind of failure of a server's API, and observe the reaction of one reading and one writing tool."""
+"""Simulate each kind of API failure, and observe how one reading tool and one writing tool react."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import case_response_body
 
 _BLOCK: Final = 1 << 20
-_BLOCKS: Final = 1024  # number of blocks, together one gibibyte
-_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros; a constant, because the computation is slow
+_BLOCKS: Final = 1024  # number of blocks that together are one gibibyte
+_CRC_OF_ZEROS: Final = 0x5B64C2B0  # Use a case with these methods only if no case has a method of the two sets above.
 _DRIP: Final = 0.05  # seconds between two bytes of a slow response
 _NO_JSON: Final = b'{"name": '
 _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
 
 
 class FailingApi:
-    """HTTP server that fails as its `failure` specifies; without a failure, it returns the `response` of a case.
+    """Simulated API that fails as `failure` specifies; without a failure, the API returns `response`.
 
     Attributes:
-        requests: the methods of the requests since `begin`.
-        elsewhere: the number of requests to another host that only a redirect names.
+        requests: the methods of the requests since the last `begin`.
+        elsewhere: the number of requests to a second host, which only redirects name.
     """
 
     def __init__(self, response: Mapping[str, Any]) -> None:
@@ -73,7 +73,7 @@ class FailingApi:
         self._other.close()
 
     async def begin(self, failure: ApiFailure | None) -> None:
-        """Let all later requests fail in this way; None ends the failure."""
+        """Make all later requests fail as `failure` specifies; None ends the failure."""
         self.failure, self.requests, self.elsewhere = failure, [], 0
         if failure is not None and failure.answer is None:
             await self._close()
@@ -102,13 +102,13 @@ class FailingApi:
             writer.close()
         except asyncio.CancelledError:
             writer.transport.abort()
-        # Await the end of the connection, because asyncio logs an error if a reset was not awaited.
+        # Wait for the connection to end: asyncio logs an error if nobody awaits a reset.
         with suppress(ConnectionError, asyncio.CancelledError):
             await writer.wait_closed()
         self._tasks.discard(task)
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Handle one request per connection, so that a failure never affects other requests."""
+        """Handle one request per connection, so that a failure cannot affect another request."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         self.requests.append(head.partition(" ")[0])
         fields = (line.partition(":") for line in head.split("\r\n")[1:])
@@ -159,7 +159,7 @@ async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None
 
 
 def _unfinished(hostile: FailingApi, body: bytes) -> bytes:
-    """Return a response that breaks off in its body, or in its head if the body is empty (RFC 9110 §9.3.2)."""
+    """Return a response that ends too early: in its body, or in its head if `body` is empty (RFC 9110 §9.3.2)."""
     head = _head(200, "application/json", "Content-Length: 100000")
     return head[:-2] + b"X-More: " if hostile.requests[-1] == "HEAD" else head + body
 
@@ -198,7 +198,7 @@ def _fixed(body: bytes, kind: str) -> Answer:
 
 
 async def _wrong_shape(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
-    """Send JSON of a shape that is not documented: a list instead of an object, or an object instead of a list."""
+    """Send JSON of an undocumented shape: a list instead of an object, or an object instead of a list."""
     odd = {"unexpected": [1, {"deeper": None}]}
     await _send(writer, 200, json.dumps([odd] if isinstance(hostile.response.get("body"), dict) else odd).encode())
 
@@ -230,13 +230,14 @@ def _bomb(encoding: str) -> Answer:
 
 @cache
 def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
-    """Return a gigabyte of zeros, compressed to a megabyte (RFC 1950 to 1952): its head, repeated block and tail.
+    """Return the head, a repeatable block and the tail of a gigabyte of zeros, compressed (RFC 1950 to 1952).
 
-    The repeated block is sent a thousand times. The block ends with a full flush, so that each copy is independent.
+    The block, sent a thousand times, gives the gigabyte. A full flush ends the block, so that each copy can be
+    decompressed without the copies before it.
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
-    last = b"\x03\x00"  # an empty deflate block that is marked as the last block
+    last = b"\x03\x00"  # an empty deflate block with the mark of the last block
     size = _BLOCK * _BLOCKS
     if encoding == "deflate":
         return b"\x78\x9c", block, last + struct.pack(">I", (size % 65521) << 16 | 1)  # Adler-32 of zeros
@@ -267,9 +268,9 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 )
 
 
-_GRACE: Final = 4.0  # seconds that are added to the timeout of a call
-_START: Final = 20.0  # seconds; timeout of the first answer after a process starts
-_TRIES: Final = 4  # maximum number of calls until a call succeeds again
+_GRACE: Final = 4.0  # seconds added to the timeout of a call
+_START: Final = 20.0  # seconds; timeout of the first answer of a process
+_TRIES: Final = 4  # maximum number of calls to wait for a success
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
 # Use a case with one of these methods only if no case has a method of the two sets above.
@@ -284,14 +285,14 @@ async def observe_failures(
     *,
     seconds: float,
 ) -> None:
-    """Let the API fail in every way; add the outcomes, or the reason why they are missing, to the evidence.
+    """Make the API fail in every way, and add the outcomes, or the reason for their absence, to the evidence.
 
     Args:
         evidence: the observations so far.
         target: a server started by command, with cases.
-        plan: the calls of the cases; only one read call and one write call are made.
-        environ: the variables of the server; its base URL is replaced.
-        seconds: time limit of all failures together.
+        plan: the calls of the cases; only one read call and one write call of them are made.
+        environ: the server's environment variables; the base URL in them is replaced.
+        seconds: time limit for all failures together.
     """
     subjects = choose_calls_to_fail(plan)
     rows = evidence.failures
@@ -314,7 +315,6 @@ async def observe_failures(
 
 
 def _failures_by_process() -> list[tuple[ApiFailure, ...]]:
-    """Return the failures by process."""
     quick = tuple(one for one in FAILURES if not one.waits)
     return [quick, *((one,) for one in FAILURES if one.waits)]
 
@@ -326,7 +326,6 @@ def choose_calls_to_fail(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with one of these methods, preferably one with content in its response."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 
@@ -337,7 +336,7 @@ def _body(planned: PlannedCall) -> Any:
 
 
 class _ToolUnderFailures:
-    """One tool in one process, called once for each of some failures of its API. The evidence gets the outcomes."""
+    """Call one tool in one server process, once for each failure of the API."""
 
     def __init__(
         self,
@@ -366,8 +365,8 @@ class _ToolUnderFailures:
             self._environ = self._api.with_api(self._environ, api.base_url)
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
-                if (await self._call_until_success()).failed:  # the first call also triggers lazy loading
-                    return  # tool-calls.cases reports tools that fail with a healthy API
+                if (await self._call_until_success()).failed:  # the first call also loads what the server loads lazily
+                    return  # the rule tool-calls.cases reports tools that fail although the API is healthy
                 for failure in self._failures:
                     self._evidence.failures.append(await self._fail(api, failure))
             finally:
@@ -379,7 +378,7 @@ class _ToolUnderFailures:
         before = self._memory() if failure.heavy else None
         exchange = await self._call()
         if failure.status and exchange.failed and str(failure.status) not in answer_text(exchange):
-            await api.begin(failure)  # retry once, because the machine may have been too slow
+            await api.begin(failure)  # retry once, because the machine may have been busy
             exchange = await self._call()
         after = self._memory() if failure.heavy else None
         requests, elsewhere = tuple(api.requests), api.elsewhere
@@ -397,7 +396,7 @@ class _ToolUnderFailures:
         )
 
     async def _call_until_success(self) -> WireExchange:
-        """Return the first successful call while the API was healthy, or the last attempt."""
+        """Repeat the call while the API is healthy; return the first successful call, or the last call."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
             if not exchange.failed:
@@ -413,14 +412,13 @@ class _ToolUnderFailures:
         exchange = await self._process.ask(self._message("tools/call", params), self._patience)
         if exchange.received is None:  # the process ended or is still busy, so the next call starts a new process
             await self._end()
-        # Ports differ in each run, but equal servers must give equal reports.
+        # Mask the ports, which differ in each run: equal servers must give equal reports.
         text = json.dumps(exchange.received)
         for port in self._ports:
             text = text.replace(port, "")
         return replace(exchange, received=json.loads(text))
 
     async def _start(self) -> str:
-        """Start the process and initialize it; return the reason for a failure, or ""."""
         started = await StdioConversation.start(
             self._target.command or (), self._target.cwd, self._environ, f"failures, {self._planned.tool}"
         )
@@ -445,7 +443,7 @@ class _ToolUnderFailures:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
 
     def _memory(self) -> int | None:
-        """Return the peak megabytes of the process and its children; None if the system does not report memory."""
+        """Return the peak memory of the process and its children in megabytes, or None if it is unknown."""
         if self._process is None:
             return None
         peaks = [peak // 1024 for pid in _process_group(self._process.pid) if (peak := peak_memory(pid)) is not None]

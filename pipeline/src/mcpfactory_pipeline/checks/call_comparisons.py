@@ -1,7 +1,6 @@
-"""Repeated calls of read-only tools: with a default as argument, after other calls, at the same time, canceled.
+"""Repeat calls of read-only tools: with explicit defaults, after other calls, in parallel, after a cancellation.
 
-Results are compared only for calls that succeeded in less than a second. Nothing is evaluated here; the results go
-into `Evidence.comparisons` and `Evidence.busy`.
+Only calls that succeeded in less than a second are compared.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from mcpfactory_pipeline.checks.samples import arguments_with_defaults
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message
 from mcpfactory_runtime.types import Json
 
-_SECONDS: Final = 2.0  # seconds for each comparison
+_SECONDS: Final = 2.0  # seconds per comparison
 _MAX_TOOLS: Final = 20
 _MAX_PAIRS: Final = 5
 _MAX_DEFAULTS: Final = 3  # per tool
 _FAILURES: Final = 12  # number of repetitions of a failing call
 _IDLE: Final = 1.1  # seconds; minimum pause before a repetition
 _MAX_IDLE: Final = 10.0  # seconds
-_CANCELABLE: Final = 100  # milliseconds; quicker calls are not canceled
-_LONGEST: Final = 5_000  # milliseconds; slower calls are not repeated
-_CANCELED: Final = 3  # number of calls that are canceled
+_CANCELABLE: Final = 100  # milliseconds; only slower calls are canceled
+_LONGEST: Final = 5_000  # milliseconds; only quicker calls are repeated
+_CANCELED: Final = 3  # number of calls to cancel
 _PAUSE: Final = 0.2  # seconds between a call and its cancellation
 
 
@@ -45,7 +44,7 @@ _Call = tuple[str, Mapping[str, Any]]  # name of the tool, and arguments
 
 @dataclass(slots=True)
 class _Repeated:
-    """A first call, its immediate repetition, and the durations of both calls."""
+    """A first call, its immediate repetition, and the duration of each call."""
 
     arguments: Mapping[str, Any]
     exchanges: tuple[WireExchange, WireExchange]
@@ -64,7 +63,7 @@ class CallComparer:
         self._tools = evidence.read_only_tools
 
     async def repeat(self, call: RecordedCall) -> None:
-        """Repeat the first call of a tool at once, and again if the result differs.
+        """Repeat a tool's first call immediately; if the result differs, repeat the call again.
 
         Later results are compared only if the first two results are equal.
         """
@@ -78,14 +77,14 @@ class CallComparer:
             self._firsts[call.tool] = _Repeated(arguments, (call.exchange, again), time.monotonic())
 
     async def compare(self) -> None:
-        """Make all comparisons. If the server is correct, no call changes anything."""
+        """Make all comparisons."""
         await self._with_defaults()
         await self._later()
         await self._overlapping()
         await self._after_failures()
         slow = max(
             (one for one in self._evidence.calls if one.tool in self._tools and not one.failed),
-            # Round to tenths of a second, so that among similar durations, the first call wins.
+            # Round to tenths of a second, so that the first of several calls with similar durations wins.
             key=lambda one: one.exchange.milliseconds // 100,
             default=None,
         )
@@ -105,10 +104,10 @@ class CallComparer:
                 self._evidence.comparisons.append(CallComparison("default", tool, usual, tuple(given), key))
 
     async def _later(self) -> None:
-        """Repeat the first calls; repeat calls with a changed result once more after a pause.
+        """Repeat the first calls; if a result changed, repeat that call once more after a pause.
 
-        The pause is as long as the calls took, because results may change over time. If the pause would be too long,
-        changed results are not compared.
+        The pause is as long as the earlier calls took, because results may change over time. If the pause would be too
+        long, a changed result is not compared.
         """
         until = time.monotonic() + _SECONDS
         changed: list[tuple[str, _Repeated]] = []
@@ -130,7 +129,7 @@ class CallComparer:
             self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, others))
 
     async def _overlapping(self) -> None:
-        """Send two calls at the same time. Also send each call alone, before and after both."""
+        """Send two calls at the same time. For comparison, send each call alone before and afterwards."""
         until = time.monotonic() + _SECONDS
         for pair in self._pairs()[:_MAX_PAIRS]:
             if self._over() or time.monotonic() > until:
@@ -146,7 +145,7 @@ class CallComparer:
                 self._evidence.comparisons.append(CallComparison("overlap", tool, usual, (both[at],), rival=rival))
 
     async def _after_failures(self) -> None:
-        """Repeat failing calls, each followed by a call that succeeded, because each failure may keep a resource."""
+        """Repeat failing calls, each followed by a correct call: each failure may leave a resource occupied."""
         evidence = self._evidence
         failed = {call.tool: call.exchange for call in evidence.tool_calls if call.failed and call.tool in self._tools}
         until = time.monotonic() + _SECONDS
@@ -164,10 +163,7 @@ class CallComparer:
             evidence.comparisons.append(CallComparison("failures", name, first.exchanges, (after,)))
 
     def _pairs(self) -> list[tuple[_Call, _Call]]:
-        """Return pairs of calls with different results: one pair for each tool.
-
-        If no such pair exists, return one pair of two tools.
-        """
+        """Return pairs of calls with different results: one pair per tool, or else one pair of two tools."""
         pairs: list[tuple[_Call, _Call]] = []
         more = (*self._evidence.others, *self._evidence.further)
         for tool, first in self._firsts.items():
@@ -178,7 +174,7 @@ class CallComparer:
         return pairs or list(pairwise((tool, first.arguments) for tool, first in self._firsts.items()))[:1]
 
     async def _while_running(self, slow: RecordedCall) -> None:
-        """Send a ping during a call of more than a second; cancel calls, and repeat them."""
+        """Send a ping during a call that takes more than a second; then cancel calls, and repeat them."""
         tool, arguments = slow.tool, sent_arguments(slow)
         if slow.exchange.milliseconds > QUICK and "legacy" in self._evidence.lifecycles:
             messages = [self._request(tool, arguments), self._requests.message("ping")]

@@ -1,7 +1,7 @@
-"""Plan of tool calls and their arguments, and checks of the requests received by the stub upstream.
+"""Plan tool calls and their arguments, and check the requests that the stub API received.
 
-With cases, each tool that has a case is called against the stub. Without cases, tools with `readOnlyHint` are called.
-Calls that the user gave or allowed are also made.
+If there are cases, each tool with a case is called against the stub API. Otherwise, tools with `readOnlyHint` are
+called. Calls that the user specified or allowed are also made.
 """
 
 from __future__ import annotations
@@ -29,18 +29,21 @@ from mcpfactory_runtime.upstream.secrets import SHARED, Settings, server_overrid
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
-MAX_CALLS: Final = 50  # maximum number of calls that do not come from cases
-MAX_VARIED: Final = 20  # maximum tools that are also called with varied arguments
+MAX_CALLS: Final = 50  # maximum number of calls for servers without cases
+MAX_VARIED: Final = 20  # maximum number of tools that are also called with varied arguments
 MAX_FURTHER: Final = 200  # maximum number of additional calls with other arguments
-MAX_WRONG: Final = 5  # maximum tools that are called with invalid arguments
+MAX_WRONG: Final = 5  # maximum number of tools that are called with invalid arguments
 
 FurtherArguments = Callable[[Any, Mapping[str, Any]], list[tuple[str, dict[str, Any]]]]
-"""Function that returns (changed argument, arguments) pairs, given an inputSchema and the arguments of a call."""
+"""Function that returns (changed argument, arguments) pairs for an inputSchema and the arguments of a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call to make. `request` is the expected upstream request, None without a case; `case` is the whole case."""
+    """A call to make.
+
+    `request` is the request that the API must receive; None for a call without a case. `case` is the complete case.
+    """
 
     tool: str
     arguments: Mapping[str, Any]
@@ -51,7 +54,7 @@ class PlannedCall:
 
     @property
     def question(self) -> str:
-        """Return a request that only reads according to the API document, despite its method; "" for any other."""
+        """Return method and path of a request that only reads according to the API document; "" for other requests."""
         asks = self.case is not None and self.request is not None and self.case.get("reads") is True
         return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
 
@@ -63,12 +66,12 @@ def plan_calls(
     examples: Sequence[Mapping[str, Any]] = (),
     allow_calls: bool = False,
 ) -> tuple[list[PlannedCall], dict[str, str]]:
-    """Return the calls to make, in the order of the tools, and a reason for every tool that is not called.
+    """Return the calls to make, in the order of the tools, and the reason for each tool that is not called.
 
     Args:
         tools: (name, tool) pairs.
-        cases: calls of a generated server with the requests that they must make; None without a stub upstream.
-        examples: calls for a server without cases, made instead of guessed calls.
+        cases: calls of a generated server, with the API requests that each call must cause; None without a stub API.
+        examples: calls for a server without cases; they replace guessed calls.
         allow_calls: also call tools without `readOnlyHint`, with guessed arguments.
     """
     plan: list[PlannedCall] = []
@@ -100,7 +103,7 @@ def _by_search(
     searched: str,
     of_tools: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> list[PlannedCall] | str:
-    """Plan calls in search mode, where the tool `searched` calls the tools that have cases."""
+    """Plan the calls in search mode: the tool `searched` calls the tools with cases."""
     if name != searched:
         return _without_cases(name, tool, tools, 0)
     plan: list[PlannedCall] = []
@@ -117,7 +120,7 @@ def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall
     if not own:
         return "it has no case"
     if not safe:
-        # The call may reach the real API through a server URL that the test does not redirect.
+        # Such a call may reach the real API through a server URL that the test does not redirect.
         return "its case has no path, so the call may not reach the stub upstream"
     return [
         PlannedCall(
@@ -145,10 +148,9 @@ def _without_cases(
 
 
 def may_call_tool(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: bool) -> bool:
-    """Return True if a tool name may be called with guessed arguments.
+    """Return True if the tool may be called with guessed arguments.
 
-    Every tool with this name must be read-only or covered by `allow_calls`: if several tools have the name, any of them
-    may answer.
+    If several tools share a name, any of them may answer, so each must be read-only or in `allow_calls`.
     """
     return all(
         hint(tool, "readOnlyHint") is True or (allow_calls and hint(tool, "destructiveHint") is not True)
@@ -170,7 +172,7 @@ def plan_varied_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) 
 def plan_extra_valid_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall], arguments: FurtherArguments
 ) -> list[PlannedCall]:
-    """Return calls of read-only tools with further valid arguments: one of each tool, then the second of each, etc."""
+    """Return calls of read-only tools with further valid arguments: the first of each tool, then the second of each."""
     of_tools = [
         [replace(planned, arguments=changed, title=title, origin="guess") for title, changed in arguments(schema, made)]
         for planned, schema, made in _first_calls(reading, plan)
@@ -181,7 +183,6 @@ def plan_extra_valid_calls(
 def _first_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall]
 ) -> Iterator[tuple[PlannedCall, Any, Mapping[str, Any]]]:
-    """Yield (call, inputSchema, arguments) of each read-only tool's first call; omit the tools of search mode."""
     firsts = {planned.tool: planned for planned in reversed(plan)}
     for name, tool in reading.items():
         if name in firsts and not is_search_call_tool(tool):
@@ -191,7 +192,7 @@ def _first_calls(
 def plan_second_guesses(
     failed: Sequence[PlannedCall], tools: Mapping[str, Json], calls: Sequence[RecordedCall]
 ) -> list[PlannedCall]:
-    """Return the failed calls with guessed arguments again, with different arguments."""
+    """Return calls with different guesses for the calls whose guessed arguments failed."""
     results = [call.exchange for call in calls if not call.failed]
     found = [
         (planned, second_guess(tools[planned.tool].get("inputSchema"), planned.arguments, results))
@@ -202,7 +203,7 @@ def plan_second_guesses(
 
 
 def propose_cases(evidence: Evidence) -> list[dict[str, Any]]:
-    """Return a case for each tool: its first successful call, or else a guess whose `title` asks for better arguments."""
+    """Return a case per tool: the tool's first successful call, or a guess whose `title` requests better arguments."""
     worked = {call.tool: call.exchange for call in reversed(evidence.calls) if not call.failed}
     cases = []
     for name, tool in evidence.named_tools:
@@ -216,7 +217,7 @@ def propose_cases(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def plan_invalid_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls of read-only tools that violate the inputSchema: one argument is missing or has a wrong type."""
+    """Return calls of read-only tools that violate the inputSchema: an argument is missing or has a wrong type."""
     return [
         replace(planned, arguments=arguments, title=why, request=None, case=None)
         for planned, schema, made in list(_first_calls(reading, plan))[:MAX_WRONG]
@@ -225,7 +226,7 @@ def plan_invalid_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall])
 
 
 def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
-    """Return two copies of the call with different API responses, to check if the result depends on the response."""
+    """Return two copies of the call with different API responses, to check that the result of the tool also differs."""
     response = (planned.case or {}).get("response")
     if planned.case is None or not isinstance(response, Mapping):
         return []
@@ -234,7 +235,6 @@ def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
 
 
 def _request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
-    """Return the problems with the requests that the call of a case sent to the API."""
     if planned.request is None:
         return []
     wanted = f"{str(planned.request.get('method', '')).upper()} {planned.request['path']}"
@@ -247,7 +247,7 @@ def _request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], s
 
 
 async def record_call(planned: PlannedCall, stub: StubUpstream | None, call: Awaitable[WireExchange]) -> RecordedCall:
-    """Make a planned call, and record the requests that reach the stub upstream."""
+    """Make a planned call, and record the requests that reach the stub API."""
     if stub is None:
         return RecordedCall(planned.tool, await call, planned.origin, planned.title)
     stub.expect(planned.case)
@@ -284,7 +284,7 @@ def read_stub_cases(path: Path) -> list[dict[str, Any]]:
 
 
 def read_example_calls(path: Path) -> list[dict[str, Any]]:
-    """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with the list as `cases`.
+    """Return the calls in a file: either a list of objects with `tool` and `arguments`, or that list under `cases`.
 
     Raises:
         ValidationTargetError: the file is invalid.
@@ -306,9 +306,9 @@ def _no_examples(path: Path, why: str) -> ValidationTargetError:
 
 
 def required_variables(start: Path | None) -> dict[str, bool]:
-    """Return the environment variables of a generated server (name → True if secret), except its API address.
+    """Return a generated server's environment variables (name → True if secret), without its API address.
 
-    The variables are read from the report in the folder `start` or its parent; {} if neither folder has a report.
+    The variables are in the report in folder `start` or its parent; {} if neither folder has a report.
 
     Raises:
         ValidationTargetError: the report cannot be read.
@@ -318,17 +318,17 @@ def required_variables(start: Path | None) -> dict[str, bool]:
         wanted = {entry["name"]: bool(entry.get("secret", True)) for entry in report.get("environment", [])}
     except (TypeError, KeyError, AttributeError) as error:
         raise _unreadable(file, error) from error
-    # Leave out the API's address, which the stub or the caller sets.
+    # Leave out the API's address: the stub API or the caller sets it.
     addresses = api_variables(start).variables_for_address("")
     return {name: secret for name, secret in wanted.items() if name not in addresses}
 
 
 @dataclass(frozen=True, slots=True)
 class ApiVariables:
-    """Environment variables for the addresses of a server's API, and the addresses in the API document.
+    """Environment variables for the addresses of a server's API, and the documented addresses.
 
-    `prefix` is the common prefix of the variables. `base_url` is the address of the root server; `servers` maps the
-    names of additional servers to their addresses.
+    `prefix` is the start that the variable names share. `base_url` is the documented address of the root server.
+    `servers` maps the names of the additional servers to their documented addresses.
     """
 
     prefix: str = SHARED
@@ -337,14 +337,14 @@ class ApiVariables:
 
     @property
     def additional_server_variables(self) -> tuple[str, ...]:
-        """Return the variables of the additional servers."""
+        """Return the environment variables of the additional servers."""
         return tuple(server_override_variables(self.prefix, self.servers, ""))
 
     def variables_for_address(self, url: str, root: str = "") -> dict[str, str]:
-        """Return the environment variables that make one address the target of the whole API.
+        """Return the environment variables that send all requests for the API to one address.
 
-        Each additional server gets an address below `url` that ends with its name. `root` is the address of the root
-        server if it differs from `url`.
+        The address of an additional server is `url`, followed by the server's name. `root` is the address of the root
+        server; the default is `url`.
         """
         return {
             **dict.fromkeys(self._of("BASE_URL"), root or url),
@@ -352,11 +352,11 @@ class ApiVariables:
         }
 
     def with_api(self, environ: Mapping[str, str], url: str, root: str = "") -> dict[str, str]:
-        """Return an environment in which the whole API has one address; existing variables are overridden."""
+        """Return an environment with `variables_for_address`, which override existing variables."""
         return {**environ, **self.variables_for_address(url, root)}
 
     def beside(self, root: str, environ: Mapping[str, str]) -> dict[str, str]:
-        """Return the addresses of the additional servers by name, if the root server is at `root`."""
+        """Return name → address of the additional servers, if `root` is the address of the root server."""
         settings = Settings({**environ, self._of("BASE_URL")[1]: root}, self.prefix)
         servers = [ServerAddress(name, url) for name, url in self.servers.items()]
         addresses = Addresses(settings, self.base_url, servers)
@@ -371,7 +371,7 @@ class ApiVariables:
 
 
 def api_variables(start: Path | None) -> ApiVariables:
-    """Return the variables in a server's report; by default, the variables that all servers share.
+    """Return the variables in a server's report; without a report, the variables that all servers have.
 
     Raises:
         ValidationTargetError: the report cannot be read.

@@ -1,9 +1,9 @@
-"""Canary arguments: values that a careless tool treats as a file, a command or an address on this machine.
+"""Canary arguments: values that a careless tool uses as a file, a command or an address of this machine.
 
-All canaries are harmless: a file with known words, a listener on loopback, and commands that print the product of two
-numbers. A tool that reads the canary file is then asked for a file of the Python installation. Some servers may read
-the temporary folder by design. Canaries are sent only to servers on this machine, and only to tools that the validation
-also calls otherwise.
+Canaries are harmless: a file with known words, a loopback listener, and commands that print a product. If a tool reads
+the canary file, the tool is then asked for a file of the Python installation. The reason is that a server may be
+designed to read the temporary folder. Canaries are sent only to servers on this machine, and only to tools that
+`validate` calls anyway.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FACTORS: Final = (40013, 3)
 _PRODUCT: Final = f"bait{_FACTORS[0] * _FACTORS[1]}"
 _SUM: Final = f"bait$(({_FACTORS[0]}*{_FACTORS[1]}))"  # only a shell computes this expression and prints the product
 COMMANDS: Final = (f"x; echo {_SUM} #", f"$(echo {_SUM})", f"x' ; echo {_SUM} ; '")
-# Only interpreters of Python and JavaScript compute these expressions; expressions of calculators have no imports.
+# Only Python and JavaScript interpreters compute these expressions; calculators have no imports.
 CODE: Final = (
     f"'bait'+str(__import__('operator').mul({_FACTORS[0]},{_FACTORS[1]}))",
     f"'bait'+Function('return {_FACTORS[0]}*{_FACTORS[1]}')()",
@@ -40,11 +40,12 @@ CODE: Final = (
 _PATHS: Final = re.compile(r"(?:^|_)(?:path|file|filename|filepath|dir|directory|folder|document|template)s?(?:$|_)")
 _ADDRESSES: Final = re.compile(r"(?:^|_)(?:url|uri|href|link|endpoint|webhook|site|website)s?(?:$|_)")
 _RUNS_COMMANDS: Final = re.compile(
-    r"\b(shell|bash|subprocess|repl|ssh|cmd|command|commands|exec|execute[sd]?|executing|eval|evaluate[sd]?|evaluating)\b"
+    r"\b(shell|bash|subprocess|repl|ssh|cmd|command|commands|exec|execute[sd]?|executing)\b"
     r"|\b(run|runs|running)\b[^.]{0,60}\b(code|scripts?|programs?|python|javascript)\b",
     re.IGNORECASE,
 )
-_RUNS_CODE: Final = re.compile(r"\b(code|script|python|javascript|repl|interpreter|eval)\b", re.IGNORECASE)
+_RUNS_CODE: Final = re.compile(r"\b(code|script|python|javascript|interpreter)\b", re.IGNORECASE)
+_EVALUATES: Final = re.compile(r"\b(eval|evaluate[sd]?|evaluating)\b", re.IGNORECASE)
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
 MAX_TOOLS: Final = 5  # maximum number of tools that get each kind of canary
 MAX_ARGUMENTS: Final = 2  # maximum number of arguments per tool that get canaries
@@ -54,11 +55,10 @@ _DEEP: Final = "../" * 16
 
 @dataclass(frozen=True, slots=True)
 class CanaryProbe:
-    """Tool call or resource read with a canary as one of its values; `target` is the tool's name or the URI template.
+    """Tool call or resource read with a canary as one of its values. `target` is the tool's name or the URI template.
 
-    A probe with `confirms` names a file in another place. A confirming probe is sent only after the server used another
-    canary of the same kind. `stated` is True if the server's own texts state that the value names a file. In this case,
-    the tool may be meant to read files.
+    If `confirms` is set, the probe names a file in a second folder. A confirming probe is sent only after the server
+    used a canary of the same kind. `stated` is True if the server states that the value names a file.
     """
 
     kind: CanaryKind
@@ -79,7 +79,7 @@ class CanaryProbe:
 class CanaryResult:
     """The request and response of a probe.
 
-    `taken`: the answer or the listener shows that the server used the canary.
+    `taken` is True if the answer or the listener shows that the server used the canary.
     """
 
     probe: CanaryProbe
@@ -88,12 +88,7 @@ class CanaryResult:
 
 
 class Canaries:
-    """The canary file and the listener. Use as an asynchronous context manager.
-
-    Attributes:
-        file: the file.
-        url: the address of the listener.
-    """
+    """The canary file and the listener, as an asynchronous context manager."""
 
     def __init__(self) -> None:
         self._visited = False
@@ -116,11 +111,11 @@ class Canaries:
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Return the values that vary between runs and must be masked in reports."""
+        """Return the values that reports must mask, because the values differ in each run."""
         return {"folder of the bait": Path(self._folder).name, "address of the bait": self.url}
 
     def taken(self, kind: CanaryKind, received: str) -> bool:
-        """Return True if the answer shows that the canary was used. Call this method once after each attempt."""
+        """Return True if the answer shows that the server used the canary. Call this method once after each probe."""
         visited, self._visited = self._visited, False
         read = WORDS in received or _words_elsewhere() in received
         return {"file": read, "command": _PRODUCT in received, "address": visited}.get(kind, False)
@@ -144,11 +139,11 @@ def canary_tool_probes(
     made: Mapping[str, Mapping[str, Any]],
     canaries: Canaries,
 ) -> Iterator[CanaryProbe]:
-    """Yield calls of tools that have already answered; each call contains one canary.
+    """Yield calls of tools that answered before; each call contains one canary.
 
     Args:
         tools: (name, tool) pairs of the tools that may be called.
-        made: tool → arguments of a call that it answered, for each of `tools`.
+        made: tool → arguments of a call that the tool answered, for all `tools`.
         canaries: the file and the listener.
     """
     file, elsewhere = canaries.file, _ELSEWHERE
@@ -163,7 +158,7 @@ def canary_tool_probes(
     )
     for kind, takes, confirms, values in kinds:
         chosen = [(name, tool, found) for name, tool in tools if (found := takes(name, tool))]
-        # Only some tools are tested, so test tools with a path in their description first.
+        # Tools with a path in their description come first, because only some tools are tested.
         for name, tool, found in sorted(chosen, key=lambda one: not _states_path(one[1], one[2][0]))[:MAX_TOOLS]:
             for argument in found[:MAX_ARGUMENTS]:
                 for value in values:
@@ -173,34 +168,36 @@ def canary_tool_probes(
 
 
 def _ways(file: Path) -> tuple[str, str, str]:
-    """Return three paths to a file: relative from any folder, the encoded relative path, and the absolute path."""
+    """Return three paths to a file: a relative path for any folder, its encoded form, and the absolute path."""
     deep = f"{_DEEP}{str(file).lstrip('/')}"
     return deep, _encoded(deep), str(file)
 
 
 def _encoded(path: str) -> str:
-    """Return a percent-encoded path; dots are also encoded, because some servers search for dots before they decode."""
+    """Percent-encode a path, including dots: some servers search for dots before they decode."""
     return quote(path, safe="").replace(".", "%2e")
 
 
 @cache
 def _words_elsewhere() -> str:
-    """Return words from the start of a known file (`_ELSEWHERE`). Omit punctuation that output formats may change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
-    except OSError:  # without the file, a canary cannot be confirmed
+    except OSError:  # a canary cannot be confirmed without this file
         return WORDS
     words: list[str] = re.findall(r"[A-Za-z ]+", begin)
     return max(words, key=len)
 
 
 def _words(name: str) -> str:
-    """Return a name as words in lower case: `runCmd`, `run-cmd` and `run_cmd` are `run cmd`."""
+    """Return a name as words in lower case: `runCmd`, `run-cmd` and `run_cmd` give `run cmd`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").replace("_", " ").lower()
 
 
 def canary_template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[CanaryProbe]:
-    """Yield resource reads. The first template variable is the canary's path, once plain and once percent-encoded."""
+    """Yield resource reads.
+
+    The value of the first template variable is the canary's path: first plain, then percent-encoded.
+    """
     for one in templates[:MAX_TOOLS]:
         text = one.get("uriTemplate") if isinstance(one, dict) else None
         first = VARIABLE.search(text) if isinstance(text, str) else None
@@ -216,16 +213,16 @@ def canary_template_probes(templates: Sequence[Any], canaries: Canaries) -> Iter
 
 
 _Takes = Callable[[str, Json], list[str]]
-"""Function that returns the arguments that may take a canary, given the name and the entry of a tool."""
+"""Function that returns the names of a tool's arguments that may take a canary."""
 
 
 def takes_text(_name: str, tool: Json) -> list[str]:
-    """Return every free text except addresses."""
+    """Return the names of all free-text arguments, except addresses."""
     return [key for key, address in _free_texts(tool) if not address]
 
 
 def _takes_path(name: str, tool: Json) -> list[str]:
-    """Return the free texts; arguments whose names suggest a path come first."""
+    """Return the names of the free-text arguments; names that suggest a path come first."""
     return sorted(takes_text(name, tool), key=lambda key: not _PATHS.search(_joined(key)))
 
 
@@ -234,26 +231,27 @@ def _takes_address(_name: str, tool: Json) -> list[str]:
 
 
 def _takes_command(name: str, tool: Json) -> list[str]:
-    if _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
-        return []  # running commands is the purpose of this tool
-    return takes_text(name, tool)
+    return [] if _has_purpose(name, tool, _RUNS_COMMANDS, _EVALUATES) else takes_text(name, tool)
 
 
 def _takes_code(name: str, tool: Json) -> list[str]:
-    if _RUNS_CODE.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
-        return []  # running code is the purpose of this tool
-    return takes_text(name, tool)
+    return [] if _has_purpose(name, tool, _RUNS_COMMANDS, _RUNS_CODE) else takes_text(name, tool)
+
+
+def _has_purpose(name: str, tool: Json, *purposes: re.Pattern[str]) -> bool:
+    text = f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"
+    return any(purpose.search(text) for purpose in purposes)
 
 
 def _free_texts(tool: Json) -> Iterator[tuple[str, bool]]:
-    """Yield (name, True for an address) for each string argument that the schema does not restrict."""
+    """Yield (name, True for an address) for each string argument without restrictions in the schema."""
     for key, value in properties_of(tool.get("inputSchema")).items():
         if isinstance(value, dict) and value.get("type") == "string" and not value.keys() - _FREE:
             yield key, bool(_ADDRESSES.search(_joined(key))) or value.get("format") in ("uri", "url")
 
 
 def _states_path(tool: Json, argument: str) -> bool:
-    """Return True if the name or description of an argument, or of its tool, mentions files or paths."""
+    """Return True if the tool's texts, or the argument's name or description, mention files or paths."""
     schema = properties_of(tool.get("inputSchema")).get(argument)
     described = schema.get("description") if isinstance(schema, dict) else ""
     told = (argument, str(described), *(str(tool.get(key, "")) for key in ("name", "title", "description")))
@@ -261,5 +259,4 @@ def _states_path(tool: Json, argument: str) -> bool:
 
 
 def _joined(text: str) -> str:
-    """Return the words of a text in lower case, joined by underscores."""
     return re.sub(r"\W+", "_", _words(text))

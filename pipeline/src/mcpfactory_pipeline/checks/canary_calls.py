@@ -1,4 +1,4 @@
-"""Tool calls and reads with canaries as arguments."""
+"""Send tool calls and resource reads with canaries as arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def send_canaries(
     permitted: Mapping[str, Json],
     templates: Sequence[Any] = (),
 ) -> None:
-    """Send canaries as arguments of the permitted tools that have answered, and as variables of resource templates."""
+    """Send canaries to the permitted tools that answered before, and to resource templates."""
     answered = sorted(evidence.calls, key=lambda call: not call.failed)  # successful calls come first
     made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
     tools = [(name, tool) for name, tool in permitted.items() if name in made]
@@ -57,6 +57,5 @@ async def send_canaries(
 
 
 def _was_taken(probe: CanaryProbe, evidence: Evidence) -> bool:
-    """Return True if the same argument has already taken a canary of this kind."""
     about = (probe.kind, probe.place)
     return any(one.taken and (one.probe.kind, one.probe.place) == about for one in evidence.canaries)

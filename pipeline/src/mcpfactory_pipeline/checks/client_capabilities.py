@@ -1,7 +1,7 @@
-"""Capabilities that the client of the checks declares, and its answers when a server asks for input.
+"""Capabilities that the checks' client declares, and its answers to a server's requests for input.
 
-The client accepts every form, opens no URL, and answers sampling with one fixed text. The client has no roots, because
-some servers replace their folders with the roots of the client.
+The client accepts every form, opens no URL, and answers sampling requests with a fixed text. The client declares no
+roots, because some servers replace their folders with the client's roots.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 FEATURES: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-# Features that need no stream outside of a call. Over HTTP, the client opens no such stream.
+# Features that need no stream outside of a call, because the client opens no such stream over HTTP.
 FEATURES_IN_CALLS: Final[Json] = {"elicitation": FEATURES["elicitation"]}
-MAX_ROUNDS: Final = 5  # maximum number of answers that the client sends for one request
+MAX_ROUNDS: Final = 5  # maximum number of answers to one request for input
 _NEEDED: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
-_MAX_ASKING: Final = 3  # maximum number of requests to repeat with the input that the server asked for
+_MAX_ASKING: Final = 3  # maximum number of requests for input to repeat
 _RETRY_KEYS: Final = ("inputResponses", "requestState")
 _SAMPLED: Final = {
     "role": "assistant",
@@ -32,12 +32,12 @@ _SAMPLED: Final = {
 
 
 def needed_client_capability(request: Any) -> str:
-    """Return the capability that a request for input needs; "" for other requests."""
+    """Return the capability that a request for input requires; "" for other requests."""
     return _NEEDED.get(str(request.get("method")), "") if isinstance(request, dict) else ""
 
 
 def undeclared_client_capability(request: Any, capabilities: Any) -> str:
-    """Return the capability that a request for input needs, if the client does not declare it; else ""."""
+    """Return the undeclared capability that a request for input requires; "" if the capability is declared."""
     feature = needed_client_capability(request)
     return "" if isinstance(capabilities, dict) and feature in capabilities else feature
 
@@ -51,7 +51,7 @@ def answer_input_request(request: Json) -> Json:
     if feature == "sampling":
         return _SAMPLED
     if not isinstance(schema, dict):
-        return {"action": "decline"}  # the question is a URL, which a test cannot open
+        return {"action": "decline"}  # the question is a URL, and a test cannot open a URL
     return {"action": "accept", "content": consent_form_values(schema)}
 
 
@@ -68,7 +68,7 @@ def asks_for_input(exchange: WireExchange) -> bool:
 
 
 def input_requests(exchange: WireExchange) -> Mapping[str, Any]:
-    """Return the requests for input in a result, by their keys."""
+    """Return the requests for input in a result (key → request)."""
     found = (exchange.result or {}).get("inputRequests")
     return found if isinstance(found, dict) else {}
 
@@ -96,7 +96,7 @@ def first_requests_by_target(requests: Iterable[Json | str]) -> list[tuple[str, 
 
 
 def input_retry_params(exchange: WireExchange, state: str = "") -> Json:
-    """Return the params of a retry that answers a request for input; a given `state` replaces the server's state."""
+    """Return the params of a retry that answers a request for input; `state`, if given, replaces the server's state."""
     params = {key: value for key, value in params_without_meta(exchange.sent).items() if key not in _RETRY_KEYS}
     asked = {key: one for key, one in input_requests(exchange).items() if isinstance(one, dict)}
     answers = {"inputResponses": {key: answer_input_request(one) for key, one in asked.items()}} if asked else {}
@@ -105,7 +105,7 @@ def input_retry_params(exchange: WireExchange, state: str = "") -> Json:
 
 
 def tamper_request_state(state: str) -> str:
-    """Return a changed state: JSON with other values (plain or base64), else the text with another character."""
+    """Return a modified state: JSON (plain or base64) with other values, or text with one other character."""
     padded = state + "=" * (-len(state) % 4)
     try:
         return json.dumps(_modified(json.loads(state)))

@@ -1,4 +1,4 @@
-"""Read, check and run declared tests: each names a tool, arguments and the expected result, in YAML next to a server.
+"""Declared tests in YAML next to a server: each states a tool, arguments and the expected result.
 
 The tests of a file share one server process and one API: a stub, a recording proxy, or the real API.
 """
@@ -27,7 +27,7 @@ from mcpfactory_pipeline.launch.start_command import convert_client_error, parse
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
-# Field → its type, and an example.
+# Field → type and example.
 _FIELDS: Final[Mapping[str, tuple[type, str]]] = {
     "arguments": (dict, "arguments: {q: tea}"),
     "contains": (str, 'contains: "some words"'),
@@ -46,9 +46,9 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTest:
-    """Declared test. `upstream` are stub cases for this test only; `file` is the file that contains the test.
+    """Declared test. `upstream` has stub cases for this test only.
 
-    `expect` are objects with a `path` (JSONPath into the result's data) and one or more of `CHECKS`.
+    `expect` has objects with a `path` (JSONPath into the result's data) and at least one of `CHECKS`.
     """
 
     name: str
@@ -63,7 +63,7 @@ class DeclaredTest:
 
 
 def read_declared_tests(folder: Path) -> tuple[DeclaredTest, ...]:
-    """Return the tests in `tests/*.yaml` below the server's `folder`.
+    """Return the tests in `tests/*.yaml` of the server in `folder`.
 
     Raises:
         ConfigError: a file or a test is invalid.
@@ -85,7 +85,7 @@ def _read(file: Path) -> list[DeclaredTest]:
         data, _ = parse(file.read_bytes(), problems)
     except (OSError, ParseError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
-    # For example, a second key `tests:` would silently replace the first key.
+    # Otherwise, for example, a second key `tests:` would silently replace the first.
     if found := problems.all():
         raise ConfigError(
             f"{file}: {found[0].pointer}: {found[0].message}", hint="write exactly one list of tests in each file"
@@ -153,7 +153,7 @@ _SHOWN: Final = 200  # maximum characters of a value in a message
 def declared_test_faults(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
     """Return the differences between a call's result and the test; empty if the test passes.
 
-    `snapshot` is the stored text of an earlier answer (see `snapshot_text`), or None without an earlier answer.
+    `snapshot` is the stored text of an earlier answer (see `snapshot_text`), or None.
     """
     text, failed = result_text(result), result.get("isError") is True
     found = []
@@ -171,14 +171,14 @@ def declared_test_faults(test: DeclaredTest, result: Mapping[str, Any], snapshot
 
 
 def snapshot_text(result: Mapping[str, Any]) -> str:
-    """Return an answer in the form of a snapshot."""
+    """Return an answer as the text of a snapshot."""
     text = result_text(result)
     kept = {"isError": result.get("isError") is True, "data": _data(result, text)}
     return json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def _data(result: Mapping[str, Any], text: str) -> Any:
-    """Return the data that paths apply to: the structured content, else the text as JSON, else the plain text."""
+    """Return the data that JSONPaths apply to: structured content, else text parsed as JSON, else plain text."""
     if "structuredContent" in result:
         return result["structuredContent"]
     try:
@@ -225,10 +225,10 @@ Mode = Literal["replay", "record", "live"]
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTestSetup:
-    """Settings to start a server for its tests.
+    """Settings for the servers that run declared tests.
 
-    `secrets` (variable → value) must not be in recordings or snapshots. `api` has the variables for the address of the
-    server's API.
+    `secrets` (variable → value) must not appear in recordings or snapshots. `api` has the environment variables for the
+    API's address.
     """
 
     command: Sequence[str]
@@ -241,7 +241,10 @@ class DeclaredTestSetup:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTestOutcome:
-    """Result of one declared test: `faults` is empty if it passed; `skipped` is the reason if the test was not run."""
+    """Result of one declared test.
+
+    `faults` is empty if the test passed. `skipped` is the reason if the test was not run.
+    """
 
     test: DeclaredTest
     faults: tuple[str, ...] = ()
@@ -266,11 +269,11 @@ async def run_declared_tests(
     upstream: str = "",
     update: bool = False,
 ) -> list[DeclaredTestOutcome]:
-    """Run the tests with one process per test file, and return the outcomes in the order of the tests.
+    """Run the tests, with one server process per test file, and return the outcomes in the order of the tests.
 
-    With `replay`, a stub API answers from the recording next to the file and from the test itself. `record` calls
-    `upstream` and writes recordings of the calls that passed. `live` calls the real API, but only through tools with
-    `readOnlyHint`. With `update`, the answers are stored as new snapshots.
+    `replay`: a stub API gives the answers in the recording next to the file, and the answers in the test. `record`: a
+    proxy calls `upstream` and writes recordings of the passed tests. `live`: the real API is called, but only through
+    tools with `readOnlyHint`. `update`: the answers replace the stored snapshots.
 
     Raises:
         ServerError: the server does not start.
@@ -355,7 +358,7 @@ class _TestFile:
         return DeclaredTestOutcome(test, tuple(faults))
 
     def _snapshot(self, test: DeclaredTest, result: Mapping[str, Any]) -> str | None:
-        """Return the stored answer; write the answer first if it is missing or must be updated."""
+        """Return the stored snapshot; if it is missing or must be updated, store the new answer first."""
         if not test.snapshot or self.mode == "live":
             return None
         place = test.file.with_name(f"{test.file.stem}.snapshots.json")

@@ -1,7 +1,7 @@
-"""Answer the elicitations of a server, and repeat calls of tools that ask for consent.
+"""Answer a server's elicitations, and repeat the calls of tools that ask for consent.
 
-The stub upstream records the requests of three calls. In the first call, the client cannot ask a person; then the
-person agrees; then the person declines. This module does not evaluate the results.
+Each tool is called three times, and the stub API records the requests. In the first call, the client cannot ask a
+person. In the second call, a person agrees. In the third call, a person declines.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _DECLINES: Final = {"action": "decline"}
 
 
 class SimulatedPerson:
-    """Simulated person behind the `elicitation` of a client.
+    """Simulated person who answers a client's elicitations.
 
     Attributes:
-        answer: the values for the form from a case, "agrees" (to any form), or "declines".
+        answer: a case's values for the form; or "agrees" (to any form); or "declines".
         asked: the questions so far.
-        faults: answers that do not fit the form.
+        faults: errors in answers that do not match the form.
     """
 
     def __init__(self, answer: Mapping[str, Any] | Literal["agrees", "declines"] = "declines") -> None:
@@ -41,7 +41,7 @@ class SimulatedPerson:
         """Return the result of `elicitation/create`."""
         self.asked.append(str(params.get("message", "")))
         schema = params.get("requestedSchema")
-        # An elicitation without a schema asks the person to open a URL. A test cannot open the URL.
+        # Without a schema, an elicitation asks the person to open a URL, which a test cannot do.
         if self.answer == "declines" or not isinstance(schema, dict):
             return dict(_DECLINES)
         content = dict(consent_form_values(schema) if self.answer == "agrees" else self.answer)
@@ -64,9 +64,9 @@ async def observe_elicitations(
     *,
     seconds: float,
 ) -> None:
-    """Repeat the failed calls of tools that ask a person. A simulated person answers, and the results are added.
+    """Repeat the failed calls of tools that ask a person, with a simulated person.
 
-    A call with the person's agreement replaces the failed call. A tool that already passed its case is not called
+    A call with the person's agreement replaces the failed call. Tools that already passed their case are not called
     again.
     """
     refused = _refused(evidence, cases)
@@ -123,12 +123,12 @@ async def _call(
 
 
 def tool_call_request(name: str, arguments: Mapping[str, Any]) -> Json:
-    """Return the request of a tool call in the form that reports show."""
+    """Return the request of a tool call in the format of reports."""
     return {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
 
 
 async def call_tool(client: Client, name: str, arguments: Mapping[str, Any]) -> WireExchange:
-    """Call a tool through a client; a protocol error is stored as the answer.
+    """Call a tool through a client; if the server returns a protocol error, store the error as the answer.
 
     Raises:
         ProtocolError, ConnectionLostError, TimeoutError: no answer arrived.

@@ -1,8 +1,8 @@
-"""Run the expected calls of a server's evaluation cases and check their results.
+"""Make the expected calls of a server's evaluation cases, and check the results.
 
-Each case gets a separate server process and a separate simulated API. A correct answer proves nothing about a tool if
-the answer does not depend on the API. Therefore the call is repeated against an API without data, and the two answers
-are compared. An API model that answers every request proves nothing. This module does not evaluate the results.
+Each case gets a separate server process and a separate simulated API. A correct answer proves nothing if the tool gives
+the same answer without the API's data. Therefore each call is repeated against an API without data, and the two answers
+are compared. A simulated API that accepts every request also proves nothing.
 """
 
 from __future__ import annotations
@@ -40,12 +40,7 @@ class ExpectedCallOutcome:
 
 
 def call_mismatches(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) -> list[str]:
-    """Return why the call cannot be made: the tool is unknown, or the arguments do not match its schema.
-
-    Args:
-        known: the tools of the server in mode full, by name.
-        call: a call of a case.
-    """
+    """Return why the call is impossible: the tool is unknown, or the arguments violate its schema."""
     if call.tool not in known:
         return [f"the server has no tool {call.tool}"]
     if missing := set(call.free) - set(call.arguments):
@@ -58,13 +53,13 @@ def call_mismatches(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) 
 async def make_expected_call(
     client: Client, call: ExpectedCall, person: SimulatedPerson, *, through: str = ""
 ) -> ExpectedCallOutcome:
-    """Make the call and compare the result with the case.
+    """Make the call, and compare the result with the case.
 
     Args:
-        client: a client of the running server; its `elicitation` is `person`, if the case has a person.
+        client: a client of the running server; `person` is the client's `elicitation`.
         call: the call and its expected result.
         person: answers the tool's questions.
-        through: the call tool of search mode, for a tool that the server does not list.
+        through: the call tool of search mode, if the server does not list the tool.
 
     Raises:
         ConnectionLostError, TimeoutError: the server's process ended, or did not answer.
@@ -104,10 +99,10 @@ def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
     return []
 
 
-_AT_ONCE: Final = 2  # maximum parallel cases; each case needs two processes
+_AT_ONCE: Final = 2  # maximum number of parallel cases; each case needs two processes
 _ANSWER: Final = 30.0  # seconds; timeout of one answer
-_REFUSED: Final = 300  # lowest HTTP status of responses without data
-_PROBE: Final = 10.0  # seconds; timeout of a request that a simulated API must reject
+_REFUSED: Final = 300  # minimum HTTP status of responses without data
+_PROBE: Final = 10.0  # seconds; timeout of a request that the simulated API must reject
 _LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")
 _NOTHING: Final = {
     "status": 404,
@@ -123,13 +118,12 @@ _LENIENT: Final = "its simulated API answers every request, so an evaluation cas
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSetup:
-    """Evaluation cases of a server, and the means to run them.
+    """Evaluation cases of a server, and the functions to run them.
 
     Attributes:
         cases: the cases in `evals/`.
-        model: starts a new simulated API at each call; None if the server has no evaluation cases. Without a model,
-            only read-only tools are called.
-        environ: returns the variables for one server process, for example its own HOME.
+        model: starts a new simulated API for each call. If `model` is None, only read-only tools are called.
+        environ: returns the environment variables for one server process, for example a separate HOME.
     """
 
     cases: Sequence[EvaluationCase]
@@ -145,14 +139,14 @@ async def observe_evaluation_cases(
     *,
     seconds: float,
 ) -> None:
-    """Make the calls, and add their results to the evidence; for omitted calls, add the reason.
+    """Make the calls, and add the results, or the reasons for omitted calls, to the evidence.
 
     Args:
         target: a server started by command.
-        environ: the variables of the server, without the address of its API.
+        environ: the server's environment variables, without the API's address.
         evaluations: the cases.
-        evidence: earlier observations of the server, including the tools not yet shown to work.
-        seconds: total time limit.
+        evidence: the earlier observations of the server, to extend.
+        seconds: time limit for all calls.
     """
     asked = _EvaluationRun(target, environ, evaluations, evidence)
     try:
@@ -180,7 +174,7 @@ class _EvaluationRun:
         self._lenient: bool | None = None
 
     async def run(self) -> None:
-        """Run the cases. Cases that cover a new call run first."""
+        """Run the cases; cases with a new call come first."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(case: EvaluationCase) -> None:
@@ -199,7 +193,6 @@ class _EvaluationRun:
                 group.create_task(one(case))
 
     def _may_be_called(self, case: EvaluationCase) -> bool:
-        """Return True if a case may be run, that is, with a simulated API or if all tools of the case are read-only."""
         reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
         return self._evaluations.model is not None or all(reads)
 
@@ -217,7 +210,7 @@ class _EvaluationRun:
             except _LOST as error:
                 lost = ExpectedCallOutcome((f"the server gave no answer: {error or type(error).__name__}",))
                 one = _recorded(case, filled.right[0][0], lost, "", _ports(api))
-                # The server started successfully before, so now the machine may only be busy.
+                # The server started before, so the machine may only be busy.
                 found.append(replace(one, slow=not speaking or isinstance(error, TimeoutError)))
         return found
 
@@ -266,7 +259,7 @@ class _EvaluationRun:
             yield client
 
     async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
-        """Make the calls up to the declined call: the tool must not answer as if the person had agreed."""
+        """Make the calls up to the declined call, and check that the answer does not claim the person's consent."""
         person = SimulatedPerson()
         async with self._api() as api, self._client(api, person) as client:
             *before, last = case.filled(api.values).right[number][: place + 1]
@@ -282,7 +275,7 @@ class _EvaluationRun:
     async def _why_nothing(
         self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: SimulatedApi
     ) -> str:
-        """Return the reason why a correct answer does not prove that the tool works; "" if an answer proves it."""
+        """Return why a correct answer does not prove that the tool works; "" if it proves that."""
         if call.tool not in self._unshown:
             return ""
         if not call.says:
@@ -315,7 +308,7 @@ class _EvaluationRun:
 def _recorded(
     case: EvaluationCase, call: ExpectedCall, outcome: ExpectedCallOutcome, why: str, ports: Sequence[str]
 ) -> EvaluatedCall:
-    """Return the form of a call for reports. It has no ports, because ports differ in each run."""
+    """Return a call in the format that reports use. Ports are left out, because they differ in each run."""
 
     def plain(text: str) -> str:
         for port in ports:
@@ -344,7 +337,6 @@ def _ports(api: SimulatedApi) -> list[str]:
 
 
 def _moved(api: SimulatedApi, port: int) -> SimulatedApi:
-    """Return the simulated API with another port in each of its loopback addresses."""
     ports = _ports(api)
 
     def moved(texts: Mapping[str, str]) -> dict[str, str]:
@@ -355,7 +347,7 @@ def _moved(api: SimulatedApi, port: int) -> SimulatedApi:
 
 
 def _answers_anything(api: SimulatedApi) -> bool:
-    """Return True if the simulated API answers even a request to a random path, which no real API has."""
+    """Return True if the simulated API also answers a request to a random path; a real API would not."""
     found = (match for text in api.environment.values() for match in _LOOPBACK.finditer(text))
     places = dict.fromkeys((match[2].strip("[]"), int(match[3]), match[4].rstrip("/")) for match in found)
     return any(_has(host, port, f"{base}/mcpfactory-{secrets.token_hex(8)}") for host, port, base in places)

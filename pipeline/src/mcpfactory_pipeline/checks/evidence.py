@@ -1,7 +1,7 @@
-"""Observations of one server, which the rules check. Data only; `validation.observe` and its helpers fill the evidence.
+"""Observations of one server; rules check them.
 
-A rule never talks to a server. A missing observation has its reason in `missing`, so that a rule can distinguish "not
-applicable" from "not checked".
+Data only; `validation.observe_server` and its helpers fill the evidence. `missing` has the reason for each missing
+observation, so that rules can distinguish "not applicable" from "not checked".
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Lifecycle = Literal["legacy", "modern"]
 
 @dataclass(slots=True)
 class ServerMessage:
-    """Notification or request sent by the server. `during` is the client request in progress, or None."""
+    """Notification or request from the server. `during` is the client's request that was in progress, or None."""
 
     message: Json
     during: Json | None = None
     modern: bool = False  # True if the session uses the per-request lifecycle
-    initialized: bool = False  # True if the client had already sent `notifications/initialized`
-    declared: Json = field(default_factory=dict)  # capabilities of the client in the session
+    initialized: bool = False  # True if the client had sent `notifications/initialized` before
+    declared: Json = field(default_factory=dict)  # capabilities of the client in this session
 
     @property
     def method(self) -> str:
@@ -49,7 +49,7 @@ class ServerMessage:
 
 @dataclass(slots=True)
 class Session:
-    """One session with the server, filled by its `Conversation`.
+    """One session with the server; its `Conversation` fills the record.
 
     On stdio, a session lasts from the start of a process to its end.
     """
@@ -57,29 +57,29 @@ class Session:
     purpose: str
     answered: bool = False  # True if the server sent at least one JSON-RPC message
     milliseconds: int = 0  # milliseconds from the start to the first answer
-    problem: str = ""  # reason why the session did not start or ended early; otherwise ""
-    pollution: list[str] = field(default_factory=list)  # lines on stdout that are not JSON-RPC messages
-    # Kinds of lines on stdout that are not messages; the dict serves as an ordered set.
+    problem: str = ""  # why the session did not start, or why it ended early; "" otherwise
+    pollution: list[str] = field(default_factory=list)  # stdout lines that are not JSON-RPC messages
+    # Kinds of stdout lines that are not messages; the dict serves as an ordered set.
     pollution_causes: dict[str, None] = field(default_factory=dict)
-    notifications: list[str] = field(default_factory=list)  # lines with notifications, unchanged
-    stderr: str = ""  # beginning of stderr, at most 1 MiB
+    notifications: list[str] = field(default_factory=list)  # unchanged lines with notifications
+    stderr: str = ""  # start of stderr, at most 1 MiB
     # Milliseconds from the end of stdin to the exit of the process; None if the process was killed.
     ended_after: int | None = None
-    memory: int | None = None  # peak memory of the process in kilobytes, if the system reports it
-    terminated: bool = False  # True if SIGTERM ended the process, not the end of stdin
-    busy: bool = False  # True if the process still had to answer a request when the session ended
-    # Requests with their answers, in the order in which they were sent.
+    memory: int | None = None  # peak memory of the process in kilobytes; None if unknown
+    terminated: bool = False  # True if SIGTERM, not the end of stdin, ended the process
+    busy: bool = False  # True if a request was still unanswered when the session ended
+    # Requests with their answers, in the order of the requests.
     exchanges: list[WireExchange] = field(default_factory=list)
-    messages: list[ServerMessage] = field(default_factory=list)  # server messages that are not answers
-    event_ids: list[str] = field(default_factory=list)  # IDs of the events on all streams (HTTP)
+    messages: list[ServerMessage] = field(default_factory=list)  # messages from the server that are not answers
+    event_ids: list[str] = field(default_factory=list)  # ids of the events on all streams (HTTP)
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationStream:
-    """A notification stream that a client opened: its messages, in order, and the answer that ended it.
+    """A notification stream: the messages on it in order, and the answer that ended it.
 
-    On stdio all streams share one channel. A message without the ID of an open stream counts for the oldest
-    unacknowledged stream, or for the first stream.
+    On stdio, all streams share one channel. On that channel, a message without the id of an open stream belongs to the oldest
+    unacknowledged stream, or to the first stream.
     """
 
     request: Json
@@ -88,7 +88,7 @@ class NotificationStream:
     ended: bool = False  # True if the stream ended without an answer
 
     def to_proof(self) -> dict[str, str]:
-        """Return the sent and received messages in the form of findings."""
+        """Return the sent and received messages in the format of findings."""
         heard = [*self.heard, *([] if self.answer is None else [self.answer])]
         return {
             "request": json.dumps(self.request),
@@ -98,7 +98,7 @@ class NotificationStream:
 
 @dataclass(frozen=True, slots=True)
 class ModifiedStateAnswer:
-    """Answer to a retry with a modified `requestState`, and at least one answer to an unmodified state."""
+    """Answer to a retry with a modified `requestState`, and answers to the unmodified state."""
 
     exchange: WireExchange
     unmodified: tuple[WireExchange, ...]
@@ -115,10 +115,10 @@ class EventStreamAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HttpProbeAnswer:
-    """Answer to one HTTP probe. Names of `headers` are lowercase; `message` is {} if the body has no JSON object.
+    """Answer to one HTTP probe.
 
-    `probe` is the probe's name; `what` describes the request ("a request without session id"). `stream` is None if
-    the answer is a single body.
+    The names in `headers` are in lower case. `message` is {} if the body has no JSON object. `what` describes the
+    request, for example "a request without session id". `stream` is None if the answer is not an event stream.
     """
 
     probe: str
@@ -140,7 +140,7 @@ class HttpProbeAnswer:
         return error.get("code") if isinstance(error, dict) else None
 
     def to_proof(self) -> dict[str, str]:
-        """Return the exchange in the form of findings."""
+        """Return the exchange in the format of findings."""
         return {
             "request": f"{self.verb} {json.dumps(dict(self.sent_headers))} {json.dumps(self.sent)}",
             "response": f"{self.status} {self.headers.get('content-type', '')} {json.dumps(self.message)}",
@@ -154,21 +154,21 @@ class Listing:
     method: str
     items: tuple[Any, ...] = ()
     exchanges: tuple[WireExchange, ...] = ()
-    problem: str = ""  # reason why the list is incomplete; "" if the list is complete
+    problem: str = ""  # why the list is incomplete; "" if it is complete
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One tool call. `origin` is the source of the arguments."""
+    """One tool call. `origin` tells how the arguments were chosen."""
 
     tool: str
     exchange: WireExchange
     origin: Literal["case", "example", "no arguments", "guess"]
     title: str = ""  # name of the case
     requests: tuple[Json, ...] = ()  # requests that the stub upstream received: method, path, …
-    mismatches: tuple[str, ...] = ()  # differences between the requests and the case
-    question: str = ""  # a request that only reads according to the API document, despite its method
-    response: Json | None = None  # response of the stub, as the case describes it
+    mismatches: tuple[str, ...] = ()  # differences between these requests and the case
+    question: str = ""  # method and path of a request that only reads according to the API document
+    response: Json | None = None  # response of the stub API, as described in the case
 
     @property
     def failed(self) -> bool:
@@ -178,10 +178,10 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentRequests:
-    """Requests that two clients send at the same time, with the same id.
+    """Two requests with the same id that two clients sent at the same time.
 
-    `alone` are earlier answers to the same requests; `again` has later answers; it is empty if `together` equals
-    `alone`.
+    `alone` has earlier answers to each request alone. `again` has later answers to each request alone; it is empty if
+    `together` equals `alone`.
     """
 
     alone: tuple[WireExchange, ...]
@@ -193,11 +193,11 @@ class ConcurrentRequests:
 class CallComparison:
     """Calls of a read-only tool that must give the same result in two situations.
 
-    A difference counts only if the results within each situation agree. `usual` are single calls in the normal
-    situation. `others` are the same calls in the situation `kind`. `default`: with a default of the schema as the value
-    of the argument `title`. `later`: a call after other read-only calls. `overlap`: a call while another call ran;
-    `rival` is the result of that other call when it runs alone. `failures`: after a call of the same tool that failed
-    many times. `consumed`: the call that followed the first one, with the same arguments, if the results differ.
+    A difference counts only if the results in each situation are equal. `usual` has calls in the normal situation.
+    `others` has the same calls in situation `kind`. `default`: the call states the schema's default for the argument
+    `title`. `later`: the call follows calls of other read-only tools. `overlap`: the call runs at the same time as a
+    second call. `rival` is the result of the second call if that call runs alone. `failures`: the call follows many
+    failed calls of the same tool. `consumed`: the call repeats the first call, which had a different result.
     """
 
     kind: Literal["default", "later", "overlap", "failures", "consumed"]
@@ -210,29 +210,29 @@ class CallComparison:
 
 @dataclass(frozen=True, slots=True)
 class AnswerDuringSlowCall:
-    """Request during a slow call of `tool`: The request is `ping`, or the same call after a canceled call."""
+    """Request during a slow call of `tool`: a `ping`, or the same call after the cancellation of a call."""
 
     kind: Literal["ping", "after cancellation"]
     tool: str
     exchange: WireExchange
-    call: WireExchange  # the slow call; after a cancellation, an earlier call that was not canceled
+    call: WireExchange  # the slow call; or, for a call after a cancellation, an earlier call that was not canceled
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedCall:
-    """A correct call of an evaluation case, made against the simulated API."""
+    """Correct call from an evaluation case, made against the simulated API."""
 
     case: str
     call: RecordedCall
     faults: tuple[str, ...] = ()  # differences between the call and the case
-    # Reason why a correct answer does not prove that the tool works; "" if there is no such reason.
+    # Why a correct answer does not prove that the tool works; "" for a proof.
     shows_nothing: str = ""
     slow: bool = False  # True if no answer came in time; the machine may only be busy
 
 
 @dataclass(frozen=True, slots=True)
 class ElicitationOutcome:
-    """Three calls of one case whose tool asks a person: the client cannot ask, a person agrees, a person declines."""
+    """Three calls of a case whose tool asks a person: the client cannot ask, a person agrees, a person declines."""
 
     question: str
     unasked: RecordedCall
@@ -242,11 +242,11 @@ class ElicitationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ApiFailure:
-    """One kind of API failure. `error`: the tool must return an error, and its text must contain the HTTP `status`.
+    """One kind of API failure.
 
-    `answer` sends the response; if `answer` is None, the failure is a closed port. `heavy`: the memory of the server is
-    measured. `waits`: the tool may wait or retry for seconds, so the failure is observed in its own process, at the
-    same time as the others.
+    If `error` is set, the tool must return an error, and the error text must contain the HTTP `status`. `answer` sends
+    the response; None means that the port is closed. If `heavy` is set, the memory of the server is measured. If
+    `waits` is set, the tool may wait or retry for seconds, so the failure gets a separate process.
     """
 
     id: str
@@ -260,15 +260,15 @@ class ApiFailure:
 
 @dataclass(frozen=True, slots=True)
 class FailureOutcome:
-    """A call during one failure of the API, and the next call after the API recovered."""
+    """A call during one API failure, and the next call after the API recovered."""
 
     failure: ApiFailure
     tool: str
     method: str  # HTTP method of the documented request
     exchange: WireExchange
     requests: tuple[str, ...] = ()  # HTTP methods of the requests that reached the API
-    elsewhere: int = 0  # number of requests that reached another host through a redirect
-    grown: int | None = None  # growth of the process's peak memory in megabytes; None if the growth was not measured
+    elsewhere: int = 0  # number of requests that a redirect sent to another host
+    grown: int | None = None  # growth of the process's peak memory in megabytes; None if unknown
     again: WireExchange = field(default_factory=lambda: WireExchange({}))
 
     @property
@@ -282,7 +282,7 @@ class FailureOutcome:
         return answer_text(self.exchange)
 
     def to_json(self) -> Json:
-        """Return the row of the report's matrix, independent of the machine."""
+        """Return a row for the report's matrix, without details that depend on the machine."""
         first = next((line.strip() for line in self.said.splitlines() if line.strip()), "nothing")[:200]
         return {
             "failure": self.failure.id,
@@ -297,7 +297,7 @@ class FailureOutcome:
 
 
 def answer_text(exchange: WireExchange) -> str:
-    """Return the text that a model receives: the result, the protocol error, or the reason why both are missing."""
+    """Return the text that a model receives: the result, the protocol error, or the reason for a missing answer."""
     if exchange.error is not None:
         return str(exchange.error.get("message", ""))
     content = (exchange.result or {}).get("content")
@@ -313,7 +313,6 @@ def sent_arguments(call: RecordedCall) -> Json:
 
 
 def _named_call(sent: Any) -> Json:
-    """Return tool name and arguments in a call message; {} if the message is not a call."""
     if isinstance(sent, str):
         try:
             sent = json.loads(sent)
@@ -328,34 +327,34 @@ def _named_call(sent: Any) -> Json:
 
 
 def is_search_call_tool(tool: Json) -> bool:
-    """Return True if a listed tool is the call tool of search mode, which calls other tools by name."""
+    """Return True if a listed tool is search mode's call tool, which calls other tools by name."""
     meta = tool.get("_meta")
     return isinstance(meta, dict) and meta.get(CALLS) is True
 
 
 def hint(tool: Any, name: str) -> Any:
-    """Return an annotation of a tool, or None if it is missing."""
+    """Return an annotation of a tool, or None if the annotation is missing."""
     annotations = tool.get("annotations")
     return annotations.get(name) if isinstance(annotations, dict) else None
 
 
 @dataclass(slots=True)
 class Evidence:
-    """Observations of one server; `observe` fills the record, and rules only read it.
+    """Observations of one server.
 
-    `handshakes` maps each handshake revision to the exchange of `initialize`; `discover` is the exchange of
-    `server/discover`. `tools` are the listed objects as received; use `named_tools` for tools with a usable name.
+    `handshakes` maps each handshake revision to the exchange of `initialize`. `discover` is the exchange of
+    `server/discover`. `tools` are the listed objects as received; `named_tools` omits invalid entries.
     """
 
     transport: Transport = "stdio"
     sessions: list[Session] = field(default_factory=list)
-    second_process: WireExchange | None = None  # `initialize` of a second process during the first session
+    second_process: WireExchange | None = None  # `initialize` of a second process while the first session was open
     handshakes: dict[str, WireExchange] = field(default_factory=dict)
     discover: WireExchange | None = None
     revisions: tuple[str, ...] = ()  # protocol revisions that the server supports, oldest first
     lifecycles: set[Lifecycle] = field(default_factory=set)
     capabilities: dict[str, Any] = field(default_factory=dict)
-    probes: dict[str, WireExchange] = field(default_factory=dict)  # name of a probe → its request and answer
+    probes: dict[str, WireExchange] = field(default_factory=dict)  # name of a probe → request and answer
     lists: dict[str, Listing] = field(default_factory=dict)
     # Requests that read further prompts, resources and templates.
     later_reads: list[WireExchange] = field(default_factory=list)
@@ -364,29 +363,30 @@ class Evidence:
     # Calls with other valid arguments; `title` names the changed argument.
     further: list[RecordedCall] = field(default_factory=list)
     comparisons: list[CallComparison] = field(default_factory=list)
-    # Answers to requests that were sent during a slow call.
+    # Answers to requests during a slow call.
     busy: list[AnswerDuringSlowCall] = field(default_factory=list)
-    # Calls with arguments that the schema forbids; `title` describes the error.
+    # Calls with arguments that violate the schema; `title` describes the error.
     wrong: list[RecordedCall] = field(default_factory=list)
-    changed: list[RecordedCall] = field(default_factory=list)  # calls from cases whose API response was changed
-    # Requests for which the server asked for input, and the repeated requests.
+    changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with a changed API response
+    # Requests for which the server asked for input, and their retries.
     dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)
     modified_states: list[ModifiedStateAnswer] = field(default_factory=list)
-    # Two streams: the first stream was still open when the second stream was opened.
+    # Two streams; the first was still open when the second was opened.
     streams: tuple[NotificationStream, ...] = ()
     # Calls in older protocol revisions; `title` is the revision.
     older: list[RecordedCall] = field(default_factory=list)
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
-    tools_after_calls: Listing | None = None  # the tools, listed again after calls on the same connection
-    in_sandbox: list[WireExchange] = field(default_factory=list)  # exchanges with a process that has no side effects
+    tools_after_calls: Listing | None = None  # the list of tools after calls on the same connection
+    # Exchanges with a process that cannot cause side effects.
+    in_sandbox: list[WireExchange] = field(default_factory=list)
     with_cases: bool = False
-    evaluated: list[EvaluatedCall] = field(default_factory=list)  # calls that evaluation cases describe as correct
-    # Tools that ask a person; `calls` contains their calls with the person's consent.
+    evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
+    # Tools that ask a person; `calls` has the same calls with the person's consent.
     persons: list[ElicitationOutcome] = field(default_factory=list)
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
-    package: PackageFacts | None = None  # set for servers in a workspace
-    missing: dict[str, str] = field(default_factory=dict)  # missing probe or list → reason; "*" stands for all others
+    package: PackageFacts | None = None  # only for servers in a workspace
+    missing: dict[str, str] = field(default_factory=dict)  # missing probe or list → reason; "*" means all others
     http: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer; only for servers at a URL
     authorization: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer
     beside_stream: tuple[RecordedCall, WireExchange] | None = (
@@ -394,26 +394,26 @@ class Evidence:
     )
     concurrent: list[ConcurrentRequests] = field(default_factory=list)  # only for servers at a URL
     first_client: list[WireExchange] = field(default_factory=list)  # calls with texts that no other client sent
-    second_client: list[WireExchange] = field(default_factory=list)  # later calls of another client, without the texts
-    canaries: list[CanaryResult] = field(default_factory=list)  # empty if there is a stub upstream
+    second_client: list[WireExchange] = field(default_factory=list)  # later calls of another client without these texts
+    canaries: list[CanaryResult] = field(default_factory=list)  # empty if the API is a stub
     failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
-    drift: tuple[str, ...] | None = None  # differences from the adopted server; None if unchecked
+    drift: tuple[str, ...] | None = None  # differences from the adopted server; None if they were not checked
     drift_offer: str = ""  # the hash of the current offer
-    limits: Mapping[str, float] = field(default_factory=dict)  # name in `gates.COST_GATES` → limit of the policy
+    limits: Mapping[str, float] = field(default_factory=dict)  # name in `gates.COST_GATES` → limit in the policy
 
     @property
     def traffic(self) -> list[WireExchange]:
-        """Return all requests of all sessions, in order."""
+        """Return the requests of all sessions, in order."""
         return [exchange for session in self.sessions for exchange in session.exchanges]
 
     @property
     def needs_credentials(self) -> bool:
-        """Return True if the server answered no request because it requires credentials."""
+        """Return True if no request was answered because the server requires credentials."""
         return not self.lifecycles and any(one.status == NEEDS_CREDENTIALS for one in self.traffic)
 
     @property
     def server_messages(self) -> list[ServerMessage]:
-        """Return all notifications and requests of the server, except messages on notification streams."""
+        """Return all notifications and requests from the server, except messages on notification streams."""
         return [message for session in self.sessions for message in session.messages]
 
     @property
@@ -424,16 +424,16 @@ class Evidence:
 
     @property
     def named_tools(self) -> tuple[tuple[str, Json], ...]:
-        """Return (name, tool) for each listed tool that is an object and whose name is a string."""
+        """Return (name, tool) for each listed object with a text as name."""
         return tuple(
             (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         )
 
     @property
     def read_only_tools(self) -> dict[str, Json]:
-        """Return the tools with readOnlyHint by name.
+        """Return name → tool for the tools with `readOnlyHint`.
 
-        If several tools share a name, the name is omitted, because any of them may answer.
+        A name that several tools share is omitted, because any of these tools may answer.
         """
         counts = Counter(name for name, _ in self.named_tools)
         return {
@@ -442,14 +442,14 @@ class Evidence:
 
     @property
     def answered_reads(self) -> dict[str, Json]:
-        """Return method → params of a request without effects that the server answered with a result."""
+        """Return method → params of a successful request without effects."""
         asked = [self.probes.get("read-resource"), self.probes.get("get-prompt")]
         asked += [call.exchange for call in self.calls if call.tool in self.read_only_tools and not call.failed]
         return {one.method: one.params for one in asked if one is not None and one.result is not None}
 
     @property
     def output_schemas(self) -> dict[str, Any]:
-        """Return tool name → outputSchema for the named tools that have an outputSchema."""
+        """Return tool name → outputSchema."""
         return {name: tool["outputSchema"] for name, tool in self.named_tools if "outputSchema" in tool}
 
     @property
@@ -459,7 +459,7 @@ class Evidence:
 
     @property
     def answers(self) -> tuple[RecordedCall, ...]:
-        """Return the calls with arguments of cases, with guessed arguments, and with arguments of evaluation cases."""
+        """Return the calls with arguments from cases, guesses and evaluation cases."""
         evaluated = (one.call for one in self.evaluated)
         return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
 
@@ -470,7 +470,7 @@ class Evidence:
 
     @property
     def called(self) -> tuple[Json, ...]:
-        """Return each `tools/call` that was sent; `tool` is "" if the request has no name."""
+        """Return each `tools/call` that was sent. `tool` is "" if the request has no tool name."""
         sent: list[WireExchange | HttpProbeAnswer] = [*self.traffic, *self.http.values()]
         sent += [*self.in_sandbox, *(one.call.exchange for one in self.evaluated)]
         sent += [call.exchange for one in self.persons for call in (one.unasked, one.agreed, one.declined)]
@@ -479,17 +479,17 @@ class Evidence:
 
     @property
     def untried(self) -> dict[str, str]:
-        """Return tool → the reason why it is unproven: it was not called, or its evaluation case proves nothing."""
+        """Return tool → why the tool is unproven: it was not called, or its evaluation case proves nothing."""
         shown = {one.call.tool for one in self.evaluated if not one.faults and not one.shows_nothing}
         reasons = {one.call.tool: one.shows_nothing or "its evaluation case did not pass" for one in self.evaluated}
         return {tool: reasons.get(tool, why) for tool, why in self.uncalled.items() if tool not in shown}
 
     def missing_reason(self, what: str) -> str:
-        """Return the reason why the observation `what` is missing."""
+        """Return why the observation `what` is missing."""
         return self.missing.get(what) or self.missing.get("*", "it was not observed")
 
     def parameters(self) -> Iterator[tuple[str, str, Any]]:
-        """Yield (tool, property, schema) of each top-level property of an inputSchema."""
+        """Yield (tool, property, schema) for each top-level property of an inputSchema."""
         for name, tool in self.named_tools:
             for key, value in properties_of(tool.get("inputSchema")).items():
                 yield name, key, value
@@ -498,8 +498,8 @@ class Evidence:
 def measure(evidence: Evidence) -> dict[str, int]:
     """Return the available measurements.
 
-    `start_ms`: fastest time from start to first answer; `list_ms`: time to get all pages of the tool list; `call_ms`:
-    median time of the answered calls; `memory_mb`: peak memory of the largest process (stdio, Linux).
+    `start_ms`: shortest time from the start to the first answer. `list_ms`: time to get all pages of the tool list.
+    `call_ms`: median time of the answered calls. `memory_mb`: peak memory of the largest process (stdio, Linux).
     """
     found: dict[str, int] = {}
     if starts := [session.milliseconds for session in evidence.sessions if session.answered]:

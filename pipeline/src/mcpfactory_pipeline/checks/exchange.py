@@ -1,4 +1,4 @@
-"""Exchanges with a server that is validated: target, protocol revisions, request params, and recorded messages."""
+"""Exchanges with a validated server: target, protocol revisions, request params, and recorded messages."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ from mcpfactory_runtime.revisions import (
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import split_web_url
 
-_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+=[\x20-\x7e]*")  # name and value, RFC 9110 §5
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+=[\x20-\x7e]*")  # name and value (RFC 9110 §5)
 
 
 class ValidationTargetError(PipelineError):
-    """Invalid description of a validation target."""
+    """Error for an invalid validation target."""
 
     exit_code = Exit.BAD_INPUT
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationTarget:
-    """One MCP server in any language, by command (stdio) or by URL (Streamable HTTP).
+    """One MCP server in any language, started by command (stdio) or reached by URL (Streamable HTTP).
 
-    `command` is an argument list, never shell text; `cwd` is the server's working directory. `environ` is added to the
-    minimal environment that each validated server gets. The server is not trusted yet, so it does not get the caller's
-    own environment.
+    `command` is a list of arguments, never shell text. `cwd` is the server's working directory. `environ` extends the
+    minimal environment that each validated server gets. The server does not get the caller's environment, because the
+    server is not trusted yet.
 
-    `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream. The stub also
-    simulates failures. `api_timeout` is the server's API timeout in seconds while the stub upstream fails. `package` is
-    the folder of the sources, if they may be read. `wheel` is the wheel that was built from the sources; it is compared
-    with a second build. `isolation` are the stage settings that isolate the second build.
+    `cases` is the path of a generated `cases.json`. With `cases`, every tool is called against a stub API.
+    `api_timeout` is the server's API timeout in seconds while the stub API fails. `package` is the folder of the
+    sources, if they may be read. `wheel` was built from the sources; a second build must give an equal wheel.
+    `isolation` has the stage settings that isolate the second build.
 
-    `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; an empty mapping means no limits.
-    `examples` is a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools
-    without `readOnlyHint` are also called, with guessed arguments. `drift` lists the differences from the adopted
-    server; it is None if the server was not adopted. `drift_offer` is the hash of the current offer. `headers` are sent
-    with every request to a URL.
+    `limits` has the resource limits from policy, with the names in `gates.COST_GATES`; an empty mapping means no
+    limits. `examples` is the path of a file with calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). If
+    `allow_calls` is set, tools without `readOnlyHint` are also called, with guessed arguments. `drift` lists the
+    differences from the adopted server; None means that the server was not adopted. `drift_offer` is the hash of the
+    server's current offer. `headers` are sent with every request to a URL.
     """
 
     command: tuple[str, ...] | None = None
@@ -106,8 +106,8 @@ LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
 FIRST_MODERN: Final = min(MODERNS)  # oldest revision with the per-request lifecycle
 LATEST_MODERN: Final = max(MODERNS)  # newest revision, which is tried first
 STRUCTURED: Final = R2025_06_18.name  # first revision with outputSchema and structuredContent
-COMPLETIONS: Final = R2025_03_26.name  # first revision with the capability `completions`; the method itself is older
-STREAMABLE: Final = R2025_03_26.name  # first revision with the streamable HTTP transport
+COMPLETIONS: Final = R2025_03_26.name  # first revision with the capability `completions`; the method is older
+STREAMABLE: Final = R2025_03_26.name  # first revision with the Streamable HTTP transport
 DIALECT: Final = R2025_11_25.name  # first revision that defines the default JSON Schema dialect
 _MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # in lists
 BATCHED: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
@@ -124,7 +124,7 @@ LOG_LEVEL: Final = META + "logLevel"
 def revision_defines_member(name: str, revisions: Sequence[str]) -> bool:
     """Return True if the newest of the given revisions defines this member of a list entry.
 
-    If that revision does not define the member, any value is valid.
+    In revisions without the member, any value is valid.
     """
     return max(revisions, default=LATEST_MODERN) >= _MEMBERS.get(name, "")
 
@@ -142,20 +142,20 @@ def per_request_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
 
-QUICK: Final = 1_000  # milliseconds; a slower call is not compared
-BIG_INTEGERS: Final = (2**53, 2**53 + 1)  # two arguments that are equal as floating-point numbers
+QUICK: Final = 1_000  # milliseconds; only quicker calls are compared
+BIG_INTEGERS: Final = (2**53, 2**53 + 1)  # two arguments that become equal as floating-point numbers
 TRIM: Final = 2_000  # maximum characters of a message in a report
-MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that recursive functions do not fail
+MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, to protect recursive functions
 
 
 @dataclass(frozen=True, slots=True)
 class WireExchange:
-    """One request and its answer.
+    """A request and its answer.
 
     `sent` is a JSON-RPC message, or raw text for an intentionally invalid message. `received` is the complete JSON-RPC
-    answer, or None with the reason in `problem` ("no answer within 5 s", "the server ended"). `status` is the HTTP
-    status, 0 on stdio. `more` has further answers if `sent` was a batch; `separate` is True if the answers to a batch
-    came one by one.
+    answer; if it is None, `problem` has the reason ("no answer within 5 s"). `status` is the HTTP status; 0 on stdio.
+    If `sent` was a batch, `more` has the further answers. `separate` is True if the answers to a batch arrived one by
+    one.
     """
 
     sent: Json | str
@@ -173,7 +173,7 @@ class WireExchange:
 
     @property
     def params(self) -> Json:
-        """The params of the request, or {} if they are not an object."""
+        """The params of the request; {} if they are not an object."""
         params = self.sent.get("params") if isinstance(self.sent, dict) else None
         return params if isinstance(params, dict) else {}
 
@@ -191,13 +191,13 @@ class WireExchange:
 
     @property
     def result(self) -> Json | None:
-        """The JSON-RPC result of the answer if the result is an object, or None."""
+        """The JSON-RPC result of the answer, or None if the result is not an object."""
         result = (self.received or {}).get("result")
         return result if isinstance(result, dict) else None
 
     @property
     def content(self) -> Json | None:
-        """Return the result without its metadata, or None if there is no result."""
+        """Return the result without its metadata, or None if the answer has no result."""
         return None if self.result is None else {key: one for key, one in self.result.items() if key != "_meta"}
 
     @property
@@ -207,7 +207,7 @@ class WireExchange:
 
     @property
     def id_echoed(self) -> bool:
-        """Return True if the id of the answer equals the id of the request, including its type."""
+        """Return True if the answer has the id of the request, with the same type."""
         if self.received is None or isinstance(self.sent, str):
             return True
         sent, back = self.sent.get("id"), self.received.get("id")
@@ -215,13 +215,13 @@ class WireExchange:
 
     @property
     def outcome(self) -> Any:
-        """Return the parts of the answer that a model or a program uses, to compare equal calls."""
+        """Return the parts of the answer that models or programs use; equal calls must have equal parts."""
         if self.result is None:
             return self.error or self.problem
         return [self.failed, *(self.result.get(key) for key in ("content", "structuredContent"))]
 
     def to_json(self, secrets: Mapping[str, str]) -> Json:
-        """Return the exchange in the form of reports: trimmed, with the values of `secrets` (name → value) masked."""
+        """Return the exchange in the format of reports: shortened, and with masked `secrets` (name → value)."""
         shown: Json = {"request": trim_message(mask_secrets(self.sent, secrets))}
         if self.received is not None:
             shown["response"] = trim_message(
@@ -235,14 +235,14 @@ class WireExchange:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """Return the text of a result in the form that models read."""
+    """Return the text of a result as models receive it."""
     blocks = result.get("content")
     found = blocks if isinstance(blocks, list) else []
     return "\n".join(str(block["text"]) for block in found if isinstance(block, dict) and "text" in block)
 
 
 def is_nested_deeper(value: Any, levels: int) -> bool:
-    """Return True if lists and objects in `value` are nested deeper than `levels`. The function does not recurse."""
+    """Return True if the lists and objects in `value` are nested deeper than `levels`."""
     level = [value]
     for _ in range(levels + 1):
         level = [child for item in level for child in _children(item)]
@@ -258,7 +258,7 @@ def _children(value: Any) -> list[Any]:
 
 
 def mask_secrets(value: Any, secrets: Mapping[str, str]) -> Any:
-    """Return `value` with each secret replaced by the secret's name, in strings at any depth, including keys."""
+    """Return `value` with the name of each secret instead of its value, in keys and strings at any depth."""
     if isinstance(value, str):
         for name, secret in secrets.items():
             value = value.replace(secret, f"[{name}]")
@@ -271,7 +271,7 @@ def mask_secrets(value: Any, secrets: Mapping[str, str]) -> Any:
 
 
 def trim_message(message: Any) -> Any:
-    """Return a short `message` unchanged; shorten a long message, and state the number of omitted characters."""
+    """Shorten a long message, and state the number of omitted characters."""
     text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     if len(text) <= TRIM:
         return message

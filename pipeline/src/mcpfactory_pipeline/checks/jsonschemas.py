@@ -1,7 +1,7 @@
-"""Checks of JSON Schemas and their instances: the only module that imports `jsonschema` and `referencing`.
+"""JSON Schemas and their instances; no other module imports `jsonschema` or `referencing`.
 
-Schemas come from untrusted servers. Their depth is limited before recursive code reads them. Nothing is ever
-fetched; a reference to another document is reported.
+Schemas come from untrusted servers. Their depth is therefore limited before recursive code reads them. No schema is
+ever fetched; a reference to another document is reported.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ _UNKNOWN: Final[Any] = None
 
 _LONGEST: Final = 1_000  # maximum characters of a text to match, because a bad pattern may take exponential time
 
-# Keywords that do not affect validity. Their texts are emptied before caching.
+# Keywords without effect on validity; their texts are emptied before caching.
 _TEXTS: Final = frozenset({"description", "title"})
 
 
 def is_known_dialect(schema: Mapping[str, Any]) -> bool:
-    """Return True if `$schema` is absent (which means 2020-12) or names a dialect that the library knows."""
+    """Return True if `$schema` names a dialect that the library knows, or is missing (2020-12)."""
     return "$schema" not in schema or jsonschema.validators.validator_for(schema, default=_UNKNOWN) is not None
 
 
 def schema_error(schema: Any) -> str:
-    """Return why `schema` is not a valid schema of its dialect (default 2020-12); "" if it is valid."""
+    """Return why `schema` is invalid in its dialect (default 2020-12); "" for a valid schema."""
     if is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     return _error_in(_dialect(schema), schema, "")
 
 
 def _error_in(dialect: Any, schema: Any, place: str) -> str:
-    """Return the error in a schema at a place.
+    """Return the error in the schema at `place`.
 
-    Subschemas are checked one by one and cached, because tools share many subschemas.
+    The result of each subschema is cached, because tools share many subschemas.
     """
     outer = dict(schema) if isinstance(schema, dict) else schema
     if isinstance(schema, dict):
@@ -64,7 +64,7 @@ def _error_in(dialect: Any, schema: Any, place: str) -> str:
                 outer[keyword] = ""
     try:
         found = _known_error(dialect, json.dumps(outer))
-    except (TypeError, ValueError):  # the value is not JSON, so no server sent it
+    except (TypeError, ValueError):  # the value is not JSON, so it cannot come from a server
         found = _found_error(dialect, outer)
     return _sentence(place + found[0], found[1]) if found else ""
 
@@ -97,7 +97,7 @@ def instance_error(instance: Any, schema: Any) -> str:
 
 
 def broken_references(schema: Any) -> Iterator[tuple[str, str, bool]]:
-    """Yield (place, reference, remote) of every `$ref` and `$dynamicRef` that the schema itself cannot resolve.
+    """Yield (place, reference, remote) for every `$ref` and `$dynamicRef` without a target in the schema.
 
     `place` is a JSON pointer; `remote` is True if the reference names another document.
     """

@@ -1,4 +1,4 @@
-"""Location of a server outside of a workspace: the file of the repository that contains or names the server."""
+"""Find the file in a repository that contains or names a server outside of a workspace."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def with_named_location(
 ) -> ValidationReport:
     """Return the report with a location for all findings, if `folder` has a file for the server.
 
-    The location is the first file in the command, else the line of a client's configuration that names the server, else
-    the manifest of the project. `configs` are the paths of client configurations, relative to `folder`.
+    The location is the first file in the command, else the line with the server in a client's configuration, else the
+    project's manifest. `configs` are the paths of client configurations, relative to `folder`.
     """
     prefix = git_text(folder, "rev-parse", "--show-prefix")
     places = [*_files_in_command(target, folder), *_config_lines(target, folder, configs)]
@@ -37,8 +37,8 @@ def with_named_location(
 def _files_in_command(target: ValidationTarget, folder: Path) -> Iterator[Place]:
     root = folder.resolve()
     for word in target.command or ():
-        with suppress(OSError, ValueError):  # a word that cannot be a path, such as the program of `python -c`
-            file = (root / word).resolve()  # code scanning shows no alerts in links
+        with suppress(OSError, ValueError):  # a word that cannot be a path, such as the code after `-c`
+            file = (root / word).resolve()  # code scanning shows no alerts for symbolic links
             if file.is_file() and file.is_relative_to(root):
                 yield file.relative_to(root).as_posix(), 1
 

@@ -1,4 +1,4 @@
-"""Package checks of a server's sources: metadata, scripts, README, license, and reproducible builds."""
+"""Checks of a server's package: metadata, scripts, README, license, and reproducible builds."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from mcpfactory_pipeline.build.wheels import wheel_build_backend, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate
 
 _LICENSES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
-_LARGEST_README: Final = 1_000_000  # maximum size in bytes of a README or module that is read
+_LARGEST_README: Final = 1_000_000  # bytes; larger READMEs and modules are not read
 
 
 @dataclass(frozen=True, slots=True)
 class PackageFacts:
     """Observations of one package.
 
-    `project` is the table of pyproject.toml; `problem` is the reason why the table is missing.
+    `project` is the table `project` of pyproject.toml. `problem` is the reason if this table is missing.
 
-    `scripts` maps the programs to their problems ("" for none). `rebuilt` is True if a second build gave the same bytes
-    as the candidate; None without a candidate. `unwritten` are the hand-written tools that have no code yet: (name of
-    the function, "file:line").
+    `scripts` maps each program to its problem ("" for none). `rebuilt` is True if a second build gave the same bytes as
+    the candidate; None without a candidate. `unwritten` has (function, "file:line") for each hand-written tool without
+    code.
     """
 
     project: Mapping[str, Any] = field(default_factory=dict)
@@ -46,9 +46,9 @@ def inspect_package(
 ) -> PackageFacts:
     """Inspect the package in `folder`.
 
-    If `wheel` is given, compare the candidate's wheel with a second build. Never raises.
+    If `wheel` is given, a second build is compared with this wheel. Never raises.
 
-    `isolation` are the settings that isolate the build.
+    `isolation` has the settings that isolate the build.
     """
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project")
@@ -71,14 +71,13 @@ def inspect_package(
 
 
 def _unwritten(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield functions with a decorator `….tool` whose body is only `...`, `pass` or `raise NotImplementedError`."""
     for file in sorted((folder / "src").rglob("*.py")):
         if "_generated" in file.parts or not file.resolve().is_relative_to(folder.resolve()):
             continue
         try:
             tree = ast.parse(file.read_bytes()) if file.stat().st_size <= _LARGEST_README else ast.Module([], [])
         except (OSError, ValueError, SyntaxError, RecursionError):
-            continue  # Python cannot import the module; the rule process.starts reports this
+            continue  # Python cannot import the module; the rule process.starts reports that
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_tool(node) and _is_bare(node):
                 yield node.name, f"{file.relative_to(folder).as_posix()}:{node.lineno}"
@@ -117,10 +116,7 @@ def _readme(folder: Path, named: Any) -> str | None:
 
 
 def _entry_point_problem(source: Path, target: str) -> str:
-    """Return the problem with an entry point `package.module:function`, without an import of the module.
-
-    See the entry points specification.
-    """
+    """Return the problem with an entry point `package.module:function`, without importing the module."""
     module, colon, name = target.partition(":")
     base = source.joinpath(*module.split("."))
     file = next((one for one in (base.with_suffix(".py"), base / "__init__.py") if one.is_file()), None)
@@ -137,7 +133,6 @@ def _entry_point_problem(source: Path, target: str) -> str:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return each name that a module binds at its top level, also inside branches."""
     found: set[str] = set()
     for node in ast.walk(tree):
         match node:

@@ -1,14 +1,14 @@
-"""Order of the probes that are sent to a server, and the sessions of the probes.
+"""Send the probes to a server, in a fixed order of sessions.
 
-Sessions, each in a separate process on stdio:
-1. the newest handshake revision, as a client that declares features: lists, probes, tool calls, and the start of a
-   second process; repeated once if the server does not answer;
-2. every older handshake revision: only `initialize`, and probes that only this revision has;
-3. the per-request revision: discover and its probes; the steps of session 1, if the server has no handshake revision;
-   then requests for which the server asks for input, without capabilities and with a modified state;
-4. an unknown revision, then messages that no client sends, and requests for which the server asked for input;
-5. requests before the handshake, when only ping is allowed;
-6. half a message, after which the server must still answer; then calls with extreme arguments.
+On stdio, each session has a separate process:
+1. The newest handshake revision, with declared features: lists, probes, tool calls, and the start of a second process.
+   The session is repeated once if the server does not answer.
+2. Every older handshake revision: `initialize`, and the probes that only this revision has.
+3. The per-request revision: `server/discover` and its probes. If the server has no handshake revision, the steps of
+   session 1 follow. At the end, the client repeats requests for input, without capabilities and with a modified state.
+4. An unknown revision: messages that no client sends, and requests for which the server asked for input.
+5. Requests before the handshake, when the specification allows only ping.
+6. Half a message, after which the server must still answer, and calls with extreme arguments.
 """
 
 from __future__ import annotations
@@ -96,13 +96,12 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 _EXTREME: Final = 3.0  # seconds; timeout of the answer to extreme arguments
-_MOST_AGAIN: Final = 2  # maximum tools that are called again in the per-request lifecycle
+_MOST_AGAIN: Final = 2  # maximum number of tools to call again in the per-request lifecycle
 _FURTHER: Final = 2.0  # seconds for all calls with further arguments
 _OVER: Final = "the time limit of the validation was reached"
 
 
 def _last_problem(conversation: Conversation) -> str:
-    """Return the reason why the last tool call of a session got no answer; "" if it got an answer."""
     made = (one.problem for one in reversed(conversation.session.exchanges) if one.method == "tools/call")
     return next(made, "")
 
@@ -117,10 +116,10 @@ async def _connect(target: ValidationTarget, environ: Mapping[str, str], purpose
 
 
 class ServerProber:
-    """One examination of one server, which fills `evidence`; `run` it once.
+    """Examination of one server; it fills `evidence`. `run` it once.
 
-    `cases` are called against the stub upstream `stub`; `examples` are calls for a server without `cases`. In
-    `sandbox`, which prevents side effects, tools without `readOnlyHint` are called.
+    `cases` are called against the stub API `stub`. `examples` are calls for a server without `cases`. `sandbox`
+    prevents side effects, so tools without `readOnlyHint` are called in it.
     """
 
     def __init__(
@@ -153,7 +152,7 @@ class ServerProber:
         self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
         self._url = target.url or ""  # URL of the server after all redirects
-        self._asking: list[tuple[str, Json]] = []  # requests of a session for which the server asked for input
+        self._asking: list[tuple[str, Json]] = []  # a session's requests for which the server asked for input
 
     async def run(self) -> None:
         """Send all messages within the time limit."""
@@ -196,7 +195,7 @@ class ServerProber:
     # --- the sessions ---
 
     async def _newest_handshake(self) -> None:
-        """Run the first session again if `initialize` got no answer: a busy machine can delay a correct server once."""
+        """Run the first session; run it again if `initialize` got no answer, because the machine may be busy."""
         await self._first_session()
         hello = self.evidence.handshakes.get(LATEST_HANDSHAKE)
         if hello is None or not hello.problem.startswith("no answer"):
@@ -232,27 +231,26 @@ class ServerProber:
                     await self._send_all(conversation, "batches")
 
     async def _unknown_revision(self) -> None:
-        """Send an unknown revision, then invalid messages, each followed by a ping."""
         async with self._session("unknown revision") as conversation:
             if conversation is None:
                 return
             await self._probe_all(conversation, "unknown revision")
             if self._requests.seconds_left() <= 0:
                 return
-            # The server may have refused the unknown version.
+            # The server may have refused the unknown revision.
             if self.evidence.probes["unknown-version"].result is None:
                 hello = await self._requests.request(conversation, "initialize", initialize_params())
                 if hello.result is None:
                     return
             await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
             await self._send_all(conversation, "strays")
-            for method, params in self._asking:  # repeat these requests with a client that declares no features
+            for method, params in self._asking:  # a client without features repeats these requests
                 await self._requests.exchange(conversation, self._requests.message(method, params))
 
     async def _before_handshake(self) -> None:
         """Send a ping and two invalid `initialize` requests before the handshake.
 
-        Over HTTP, no session exists before the handshake. Therefore only the last message is sent over HTTP.
+        Over HTTP, only the last message is sent, because no session exists before the handshake.
         """
         batch = self.evidence.probes.get("batch")
         async with self._session("before the handshake") as conversation:
@@ -289,7 +287,6 @@ class ServerProber:
             await self._listen(conversation, result)
 
     async def _read_again(self, conversation: Conversation) -> None:
-        """Repeat reads and calls that succeeded in a session, and requests for which the server asked for input."""
         evidence = self.evidence
         made = [call.exchange for call in evidence.calls if not call.failed] if self._stub is None else []
         reads = [evidence.probes.get(name) for name in ("read-resource", "get-prompt")] + evidence.later_reads[-1:]
@@ -320,7 +317,7 @@ class ServerProber:
     async def _listen(self, conversation: Conversation, result: Json) -> None:
         """Open notification streams with different filters, then a stream with an invalid filter.
 
-        While the valid streams are open, permitted calls that may change something are repeated.
+        While the valid streams are open, repeat permitted calls that may change something.
         """
         evidence = self.evidence
         if self._requests.seconds_left() <= 0:
@@ -352,13 +349,12 @@ class ServerProber:
                 large = await self._requests.ask(conversation, self._requests.large_message())
                 self.evidence.probes["large"], alive = large, large.received is not None
             if alive and self._cases is None and self._target.url is None:
-                # Do this last, because extreme arguments may keep the server busy.
+                # Extreme arguments come last, because they may keep the server busy.
                 plan = [planned for planned, _ in self._planned]
                 extreme = plan_extra_valid_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _EXTREME)
 
     async def _two_clients(self) -> None:
-        """Open two more sessions at the same time; a server may refuse the second session."""
         self._requests.lifecycle = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
         one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
         for client in (one, other) if self._requests.lifecycle == "legacy" else ():
@@ -429,7 +425,6 @@ class ServerProber:
             self.evidence.tools_after_calls = await read_all_pages("tools/list", ask)
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
-        """Send the probes of a session that apply to the server."""
         evidence = self.evidence
         for probe in PROBES.values():
             if probe.session != session or probe.lifecycle not in ("", *evidence.lifecycles):
@@ -451,7 +446,6 @@ class ServerProber:
             self.evidence.probes[name] = await self._requests.ask(conversation, message)
 
     async def _send_all(self, conversation: Conversation, session: ProbeSession) -> None:
-        """Send the raw messages of a session; stop if the server ends, or does not answer the first batch."""
         for probe in PROBES.values():
             if probe.session != session:
                 continue
@@ -468,7 +462,7 @@ class ServerProber:
         patience = max(min(ANSWER, self._requests.seconds_left()), 0.5)
         text = probe.raw if isinstance(probe.raw, str) else json.dumps(probe.raw)
         answer, alive = await conversation.send_raw(text, after, patience, wait=probe.answered)
-        # A finding about malformed messages already shows an example.
+        # A finding about malformed messages already has an example.
         if alive.received is None and probe.session != "malformed":
             alive = replace(alive, problem=f"{alive.problem} (after {escape_surrogates(text)})")
         self.evidence.probes[probe.name] = answer
@@ -477,7 +471,7 @@ class ServerProber:
         return alive.received is not None
 
     async def _read_on(self, conversation: Conversation) -> None:
-        """In the first lifecycle only, get further prompts, and read further resources and templates."""
+        """In the first lifecycle only, read further prompts, resources and templates."""
         further = self.evidence.later_reads
         for method, params in [] if further else further_reads(self.evidence):
             if self._requests.seconds_left() <= 0:
@@ -493,7 +487,7 @@ class ServerProber:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
-        # Calls to repeat: their results contained nothing of the API's response.
+        # Repeat calls whose results contained nothing from the API's response.
         unshown: list[PlannedCall] = []
         for planned in plan:
             if (problem := _last_problem(conversation)).startswith("the server"):
@@ -502,7 +496,7 @@ class ServerProber:
             if self._requests.seconds_left() <= 0:
                 evidence.uncalled[planned.tool] = evidence.missing["tools/call"] = _OVER
                 continue
-            token = next(self._requests.numbers)  # servers send progress only for a token
+            token = next(self._requests.numbers)  # servers send progress only to requests with a token
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
             evidence.calls.append(call)
             if comparer is not None:
@@ -529,7 +523,7 @@ class ServerProber:
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER
     ) -> None:
-        """Make additional calls of tools that answered quickly, within a separate time limit."""
+        """Make further calls of tools that answered quickly, within a separate time limit."""
         further = self.evidence.further
         quick = {call.tool for call in self.evidence.calls if call.exchange.milliseconds < QUICK}
         until = time.monotonic() + _FURTHER
@@ -538,24 +532,21 @@ class ServerProber:
             if may and time.monotonic() < until:
                 call = await self._call(conversation, planned, patience=patience)
                 if patience < ANSWER and call.exchange.problem.startswith("no answer"):
-                    continue  # extreme arguments may keep a correct tool busy
+                    continue  # a correct tool may stay busy with extreme arguments
                 further.append(call)
 
     def _may_call_again(self, conversation: Conversation, tool: str) -> bool:
-        """Return True if the tool has answered already, the last call of the session got an answer, and time is left."""
         made = (*self.evidence.tool_calls, *self.evidence.changed)
         answered = any(call.tool == tool and not call.failed for call in made)
         return answered and not _last_problem(conversation) and self._requests.seconds_left() > 0
 
     def _may_repeat(self, request: Json | str) -> bool:
-        """Return True if a request may be sent again; a call from a person's examples may be permitted only once."""
         if not isinstance(request, dict) or request.get("method") != "tools/call":
             return True
         name = str(params_without_meta(request).get("name"))
         return may_call_tool(name, self.evidence.named_tools, allow_calls=self._target.allow_calls)
 
     async def _call_older(self, conversation: Conversation, revision: str) -> None:
-        """Repeat the calls whose results had kinds of content that do not exist in the older revision."""
         for planned, call in self._planned:
             permitted = self._stub is not None or self._may_repeat(call.exchange.sent)
             if permitted and foreign_content_kinds(call.exchange, revision) and self._requests.seconds_left() > 0:
@@ -575,9 +566,9 @@ class ServerProber:
     async def _session(
         self, purpose: str, lifecycle: Lifecycle = "legacy", *, terminate: bool = False, recorded: bool = True
     ) -> AsyncIterator[Conversation | None]:
-        """Yield a conversation in a lifecycle, or None if it cannot be opened; then store its session as evidence.
+        """Open and yield a conversation in the given lifecycle; yield None if no conversation is possible.
 
-        With `terminate`, a signal ends the session. A session that is not `recorded` is not stored.
+        `terminate`: a signal ends the session. `recorded`: the session is stored as evidence at its end.
         """
         self._requests.lifecycle = lifecycle
         if self._requests.seconds_left() <= 0:

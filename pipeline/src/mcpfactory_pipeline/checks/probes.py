@@ -1,7 +1,4 @@
-"""Table of probes: each row is a message to a server and the expected answer.
-
-Tool calls are planned in `call_plan`, and probes of HTTP headers are rows of `transport.http_probes`.
-"""
+"""Table of probes: each row is a message to a server, and the expected answer."""
 
 from __future__ import annotations
 
@@ -28,19 +25,19 @@ from mcpfactory_runtime.types import Json
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt with this name
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
-# A future revision, because servers may treat unknown earlier revisions as legacy revisions.
+# The date is in the future, because servers may treat unknown earlier revisions as legacy revisions.
 LATER_REVISION: Final = "2999-01-01"
 NOTHING_TO_ASK: Final = "the server lists no entry that the probe could use"
-_FURTHER_READS: Final = 30  # maximum number of further prompts, and of further resources, to read
+_FURTHER_READS: Final = 30  # maximum number of further prompts, and of further resources
 
 Expectation = Callable[[WireExchange, str], Iterator[Fault]]
-"""Function that yields the faults of an answer; the text describes the probe."""
+"""Function that yields the faults of an answer; the text parameter describes the probe."""
 
 ProbeSession = Literal[
     "handshake",  # a session of the newest handshake revision, before any other message
     "lists",  # the first session, after all lists were read
     "per-request",
-    "first contact",  # per-request messages of a client that has sent no other message before
+    "first contact",  # per-request messages of a client without an earlier message
     "unknown revision",
     "strays",  # invalid messages in the session of the unknown revision
     "before the handshake",
@@ -54,14 +51,14 @@ ProbeSession = Literal[
 class Probe:
     """One message to a server, its session, and the expected answer.
 
-    `params` can be a function of the earlier evidence; if it returns None, the probe is skipped. `what` describes the
-    probe in findings. If `lifecycle` is "", the probe applies to both lifecycles. The server must declare `capability`;
-    with a leading `!`, the server must not declare it. A raw message is always sent, but it is judged only under this
-    condition. `meta` replaces members of the per-request metadata; None removes a member.
+    `params` can be a function of the earlier evidence; the probe is skipped if the function returns None. `what`
+    describes the probe in findings. If `lifecycle` is "", the probe applies to both lifecycles. The server must declare
+    `capability`; after a leading `!`, the server must not declare it. A raw message is always sent, but it is judged
+    only under this condition. `meta` replaces members of the per-request metadata; None removes a member.
 
-    A `raw` message (a JSON value, or text with surrogates for bytes that are not UTF-8) is sent unchanged. Except in
-    the session `handshake`, a valid request follows the message; the exchange of this request is stored as `after`.
-    If `answered` is set, wait for the answers to both messages.
+    `raw` is sent unchanged: a JSON value, or text with surrogates for bytes that are not UTF-8. Except in session
+    `handshake`, a valid request follows the raw message; its exchange is stored as `after`. If `answered` is set, both
+    messages must be answered before the next probe.
     """
 
     name: str
@@ -85,7 +82,7 @@ class Probe:
         )
 
     def faults(self, exchange: WireExchange) -> Iterator[Fault]:
-        """Yield the differences from the expected answer."""
+        """Yield how the answer differs from the expected answer."""
         return self.expects(exchange, self.what) if self.expects else iter(())
 
 
@@ -104,8 +101,8 @@ def describe_answer(exchange: WireExchange) -> str:
 def error(*codes: int, tolerates: Literal["error", "failure", "result", "no result", ""] = "") -> Expectation:
     """Expect an error with one of these codes; another answer that `tolerates` allows has severity 1.
 
-    `failure` tolerates an error with any code, and a result with isError, because only an example in the specification
-    has the code.
+    `failure` tolerates a result with isError, and an error with any code, because the code is only in an example of the
+    specification.
     """
 
     def expect(exchange: WireExchange, what: str) -> Iterator[Fault]:
@@ -142,7 +139,7 @@ def expect_no_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
 
 
 def expect_no_batch_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
-    """Expect no answer to a batch, and status 202 over HTTP."""
+    """Expect no answer to a batch; over HTTP, status 202."""
     if exchange.received is not None:
         yield Fault(f"a batch of {what} got {describe_answer(exchange)}", what, exchange)
     elif exchange.status not in (0, 202):
@@ -178,7 +175,6 @@ def _first_resource(evidence: Evidence) -> Json | None:
 
 
 def _prompt_params(name: str, arguments: list[Json]) -> Json:
-    """Return the params for a prompt, with a word for each required argument."""
     return {"name": name, "arguments": {one["name"]: "text" for one in arguments if one.get("required") is True}}
 
 
@@ -188,9 +184,9 @@ def _first_prompt_params(evidence: Evidence) -> Json | None:
 
 
 def further_reads(evidence: Evidence) -> list[tuple[str, Json]]:
-    """Return (method, params) of requests that read prompts and resources; separate probes read the first ones.
+    """Return (method, params) of requests for prompts and resources, except the first ones, which separate probes read.
 
-    The rules about texts for models check the contents. At most `_FURTHER_READS` items of each kind are read.
+    At most `_FURTHER_READS` items of each kind are read.
     """
     prompts = [
         ("prompts/get", _prompt_params(one["name"], _arguments(one)))
@@ -328,7 +324,7 @@ PROBES: Final[Mapping[str, Probe]] = {row.name: row for row in _ROWS}
 
 
 def foreign_content_kinds(exchange: WireExchange, revision: str) -> list[str]:
-    """Return the kinds of content in a call's result that belong only to other revisions."""
+    """Return the kinds of content in a call's result that exist only in other revisions."""
     content = (exchange.result or {}).get("content")
     kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     newest = REVISIONS[LATEST_MODERN].content
@@ -338,7 +334,7 @@ def foreign_content_kinds(exchange: WireExchange, revision: str) -> list[str]:
 
 
 def subscription_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
-    """Return disjoint filters for two streams, or for three if the server declares resources."""
+    """Return disjoint filters for streams: two, or three if the server declares resources."""
     capabilities = capabilities if isinstance(capabilities, dict) else {}
     watched = _subscribable(evidence, capabilities)
     return [
@@ -349,10 +345,10 @@ def subscription_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
 
 
 def newest_common_revision(discover: WireExchange) -> str:
-    """Return the newest per-request revision that both the server and the checks support; "" if there is none."""
+    """Return the newest per-request revision that the server and the checks support; "" if none is shared."""
     supported = (discover.result or {}).get("supportedVersions")
     data = (discover.error or {}).get("data")
-    # The data of the unsupported-version error lists versions (basic/versioning).
+    # The data of the error "unsupported version" lists versions (basic/versioning).
     if supported is None and isinstance(data, dict):
         supported = data.get("supported")
     return max((name for name in MODERNS if isinstance(supported, list) and name in supported), default="")
@@ -370,7 +366,7 @@ _MAX_PAGES: Final = 100
 
 
 async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireExchange]]) -> Listing:
-    """Return all entries that a method of `LISTS` returns, and the reason if the list is incomplete.
+    """Return all entries that a method of `LISTS` returns; if they are incomplete, also return the reason.
 
     `ask` sends a method with params.
     """
@@ -387,7 +383,7 @@ async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireE
             problem = exchange.problem or f"{method} was not answered with a list of {LISTS[method]}"
             break
         if page not in [(earlier.result or {}).get(LISTS[method]) for earlier in exchanges[:-1]]:
-            items += page  # leave out repeated pages of a server that ignores the cursor
+            items += page  # leave out repeated pages, because some servers ignore the cursor
         cursor = (exchange.result or {}).get("nextCursor")
         if cursor is None:
             break

@@ -1,8 +1,8 @@
-"""Recording proxy on loopback: forwards requests to the real API, and stores requests and responses without secrets.
+"""Recording proxy on loopback: it forwards requests to the real API, and stores both sides without secrets.
 
-The recorder stores method, path, query and JSON body of a request, and status, content type and body of a response. The
-proxy never stores headers. Query pairs with a credential are omitted, and the value of every secret variable is
-replaced everywhere.
+The recorder stores the method, path, query and JSON body of requests, and the status, content type and body of
+responses. Headers are never stored. Query parameters with credentials are omitted, and the value of each secret
+variable is masked everywhere.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def _split(url: str) -> SplitResult:
 class RequestRecorder:
     """Proxy that forwards requests to `upstream` and records them; use it as a context manager.
 
-    `secrets` (name → value) must not be recorded. `servers` (name → URL) are the API's additional servers: a request to
-    the folder NAME below `additional_servers_url` is forwarded to the server NAME. `additional_servers_url` has a
-    separate port, because the upstream may have a path with the same name. In addition, the upstream's credentials must
-    not reach another host. `cases` are the recordings so far, as stub cases. Raises ConfigError if the upstream is not
-    an http or https URL.
+    `secrets` (name → value) are never recorded. `servers` (name → URL) has the API's additional servers: the proxy
+    forwards `additional_servers_url`/NAME to server NAME. `additional_servers_url` has a separate port, because the
+    upstream may have a path with the same name. The separate port also keeps the upstream's credentials from other
+    hosts. `cases` has the recordings so far, as stub cases. Raises ConfigError if the upstream is not an http or https
+    URL.
     """
 
     def __init__(self, upstream: str, secrets: Mapping[str, str], servers: Mapping[str, str] = _NONE) -> None:
@@ -95,10 +95,9 @@ class RequestRecorder:
     def forward(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, beside: bool = False
     ) -> tuple[int, str, bytes]:
-        """Forward a request, record both sides, and return status, content type and body.
+        """Forward a request, record both sides, and return the response's status, content type and body.
 
-        With `beside`, forward the request to the additional server that the first path segment names, not to the
-        upstream.
+        With `beside`, the first path segment names the additional server that gets the request.
 
         Raises:
             OSError, HTTPException: no response arrived.
@@ -123,12 +122,10 @@ class RequestRecorder:
         return status, kind, content
 
     def _root(self, target: str) -> tuple[SplitResult, str, str]:
-        """Return the upstream, the request target for it, and the path for cases."""
         path = target.partition("?")[0]
         return self._upstream, target, path.removeprefix(self._upstream.path.rstrip("/"))
 
     def _beside(self, target: str) -> tuple[SplitResult, str, str]:
-        """Return the values of `_root` for the additional server that the first path segment names."""
         path = target.partition("?")[0]
         name = path.removeprefix("/").partition("/")[0]
         if name not in self._servers:
@@ -189,7 +186,7 @@ class RequestRecorder:
             do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _forward  # noqa: N815 - names required by http.server
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
-                """Log nothing, because request lines may contain secrets."""
+                """Log nothing: request lines may contain secrets."""
 
         return Handler
 

@@ -1,4 +1,4 @@
-"""Validation report of one server: findings with evidence, unchecked rules, and an explainable score."""
+"""Validation report of one server: findings with evidence, unchecked rules, and a score."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from mcpfactory_pipeline.workspace.waivers import Waiver
 
 _EVIDENCE_LINES: Final = 12
 _FOLLOWS: Final = 5  # maximum number of effects that the report lists for a finding
-# Maximum number of inapplicable rules that the report names; further rules are only counted.
+# Maximum number of inapplicable rules that the report names; the report only counts further rules.
 _NAMED: Final = 12
 _LINE: Final = 400  # maximum characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--write-cases FILE, edit it, then --cases FILE), the settings of its API (--env NAME=VALUE), "
     "calls of tools without readOnlyHint (--allow-calls)"
 )
-PLACES_SHOWN: Final = 3  # maximum number of places that a finding lists
-# Increase this version if a rule is added or removed, or if its weight, gate or applicability changes (tested).
+PLACES_SHOWN: Final = 3  # maximum number of places that the report lists for a finding
+# Increase this version if a rule is added or removed, or its weight, gate or applicability changes (tested).
 RULES_VERSION: Final = 19
 
 Verdict = Literal["passed", "not shown", "refused"]
@@ -32,10 +32,10 @@ Verdict = Literal["passed", "not shown", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Finding(JsonRecord):
-    """One deviation: the rule, what is wrong and where, the exchange that shows it, and what to do.
+    """One deviation: its rule, a description, the place, the exchange that shows it, and a hint.
 
-    `follows` describes the effects: a line for each finding that the deviation causes, and the number of rules that
-    cannot be judged.
+    `follows` lists the effects: the findings that this deviation caused, and the number of rules that it left
+    unchecked.
     """
 
     rule: str
@@ -56,7 +56,7 @@ class Finding(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A rule that applies but could not be checked. Such a rule counts as not passed."""
+    """A rule that applies but could not be checked; it counts as not passed."""
 
     rule: str
     reason: str
@@ -65,7 +65,7 @@ class NotChecked:
 
 @dataclass(frozen=True, slots=True)
 class WaivedFinding:
-    """Accepted finding: its waiver and its content."""
+    """Accepted finding, with its waiver."""
 
     waiver: Waiver
     rule: str
@@ -77,7 +77,7 @@ class WaivedFinding:
 class WaiverState:
     """A waiver of the server, and its state.
 
-    `reason` explains why the workspace's policy does not allow the waiver; "" if the waiver is allowed.
+    `reason` explains why the workspace's policy forbids the waiver; "" for an allowed waiver.
     """
 
     waiver: Waiver
@@ -89,15 +89,15 @@ class WaiverState:
 class ValidationReport:
     """Result of `validate`.
 
-    `score` is 0-100, rounded down; `passed` means promotable: every gate was checked, and none failed. `checked` are
-    the ids of the applied rules, and `not_applicable` maps all other rules to the reason. `called` has the calls that
-    were made, and `uncalled` the tools that were not called. `measured` has the resources used
-    (`checks.evidence.measure`), `api_failures` the behavior while the API failed. `listed` has the tools as received,
-    for callers that store the tools. `proposed_cases` has a call of each tool, as a file for `--cases`.
+    `score` is from 0 to 100, rounded down. `passed` means promotable: every gate was checked and passed. `checked` has
+    the ids of the applied rules; `not_applicable` maps the id of every other rule to the reason. `called` has the calls
+    that were made; `uncalled` has the tools that were not called. `measured` has the resources used
+    (`checks.evidence.measure`); `api_failures` has the behavior while the API failed. `listed` has the tools as
+    received, for callers that store the tools. `proposed_cases` has one call per tool, in the format for `--cases`.
 
-    `locations` maps tools and other subjects of findings to file and line of their definition; the key "" stands for
-    the server. Files are relative to the root of the repository. `measured`, `listed`, `proposed_cases` and
-    `locations` are not in `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
+    `locations` maps the subjects of findings, such as tools, to the file and line of their definition; the key "" means
+    the server. Paths of files are relative to the root of the repository. `to_json` omits `measured`, `listed`,
+    `proposed_cases` and `locations`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 
     target: str
@@ -235,7 +235,7 @@ def group_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 
 def format_measurements(measured: Mapping[str, int]) -> str:
-    """Return the measurements as text: `first answer 120 ms, memory 41 MB`."""
+    """Return the measurements as text, such as `first answer 120 ms, memory 41 MB`."""
     named = (
         ("start_ms", "first answer", "ms"),
         ("list_ms", "tool list", "ms"),
@@ -246,7 +246,6 @@ def format_measurements(measured: Mapping[str, int]) -> str:
 
 
 def _by_reason(reasons: Mapping[str, str], separator: str = ": ") -> list[str]:
-    """Return a line for each reason, with the names that it applies to."""
     names: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         names.setdefault(reason, []).append(name)
@@ -262,7 +261,7 @@ def _waiver_line(one: WaiverState) -> str:
 
 
 def finding_lines(alike: list[Finding]) -> list[str]:
-    """Return the terminal lines of one group of findings, with at most 12 lines of each part of the evidence."""
+    """Return the terminal lines for a group of findings, with at most 12 lines per part of the evidence."""
     finding = alike[0]
     lines = [
         f"{finding.rule} [{finding.grade}]{f' at {printable_line(where)}' if (where := describe_first_locations([one.where for one in alike])) else ''}",
@@ -277,14 +276,14 @@ def finding_lines(alike: list[Finding]) -> list[str]:
 
 
 def effect_lines(alike: Iterable[Finding]) -> list[str]:
-    """Return the effects that a group of findings has, in at most six lines."""
+    """Return the effects of a group of findings, in at most six lines."""
     lines = list(dict.fromkeys(line for finding in alike for line in finding.follows))
     more = [f"and {len(lines) - _FOLLOWS} more"] if len(lines) > _FOLLOWS else []
     return [_cut(line) for line in lines[:_FOLLOWS]] + more
 
 
 def describe_first_locations(found: list[str]) -> str:
-    """Return the first three places as text, and the number of further places; "" if no place has a name."""
+    """Return the first three places and the number of further places as text; "" if no place has a name."""
     named = [place for place in found if place]
     more = f" and {len(named) - PLACES_SHOWN} more" if len(named) > PLACES_SHOWN else ""
     return ", ".join(named[:PLACES_SHOWN]) + more

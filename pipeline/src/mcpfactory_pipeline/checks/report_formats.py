@@ -1,14 +1,14 @@
 """Formats of a report: text, JSON, JUnit, SARIF, Markdown, HTML, badge.
 
-Every format escapes texts of the server, so that they cannot control a terminal, a CI system or a reader.
+Every format escapes the server's texts, so that these texts cannot control a terminal, a CI system or a reader.
 
-JUnit XML: each rule is a test case. A rule with findings is a failure, of the type `gate` or of the type of its
-severity. A rule that could not be checked is reported as an error. A rule that is waived or does not apply is reported
-as skipped, with the reason. A rule whose findings all have severity 1 passes; its output contains the findings.
+JUnit XML: each rule is a test case. A rule with findings is a failure; the failure's type is `gate`, or the severity of
+the rule. An unchecked rule is an error. A waived or inapplicable rule is skipped, with the reason. A rule passes if all
+its findings have severity 1; the output contains these findings.
 
 SARIF 2.1.0 (OASIS): § numbers refer to the standard. The subject of a finding, such as a tool, is a logical location
-(§3.33). The physical location (§3.29) is the line from `ValidationReport.locations`. The other fields and the limits
-are those of GitHub's code scanning ("SARIF support for code scanning").
+(§3.33). The physical location (§3.29) is the line from `ValidationReport.locations`. The other fields and limits follow
+GitHub's "SARIF support for code scanning".
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ table{border-collapse:collapse}td,th{text-align:left;padding:.2rem .8rem .2rem 0
 
 
 def to_html(report: ValidationReport) -> str:
-    """Return the report as an HTML page. Server texts are escaped; the content security policy allows only styles."""
+    """Return the report as an HTML page.
+
+    The server's texts are escaped; the content security policy allows only styles.
+    """
     title = _escape_html(f"{report.server.get('name') or report.target}: {report.score}/100")
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     return (
@@ -111,7 +114,6 @@ def _kept(report: ValidationReport) -> list[str]:
 
 
 def _waiver_cells(one: WaiverState) -> tuple[str, str, str, str]:
-    """Return state, person, last day and reason of a waiver."""
     waiver = one.waiver
     return one.state, waiver.person, str(waiver.until), waiver.reason + (f" ({waiver.covers})" if waiver.covers else "")
 
@@ -141,7 +143,7 @@ def _html_table(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _escape_html(text: str) -> str:
-    """Return the text escaped as HTML, without characters that reorder or hide text."""
+    """Escape a text as HTML, and remove characters that reorder or hide text."""
     return html.escape(printable(text))
 
 
@@ -216,17 +218,17 @@ def _xml_text(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", printable(text))
 
 
-# Severity → SARIF level (§3.27.10), and the properties by which GitHub ranks a rule and its alerts.
+# Severity → SARIF level (§3.27.10), and the properties by which GitHub ranks rules and alerts.
 _LEVELS: Final = {5: "error", 3: "error", 2: "warning", 1: "note"}
 _PROBLEMS: Final = {5: "error", 3: "error", 2: "warning", 1: "recommendation"}
 _PRECISIONS: Final = {5: "very-high", 3: "very-high", 2: "high", 1: "medium"}
 _SECURITY_SCORES: Final = {5: "9.5", 3: "8.0", 2: "5.0", 1: "2.0"}  # critical, high, medium, low
 _SECURITY: Final = ("security", "authorization")  # families of rules whose findings are security alerts
-_RESULTS: Final = 5_000  # GitHub rejects a run with over 25,000 results, and stores 5,000
-_SIZE: Final = 10_000_000  # bytes; GitHub rejects larger files, and measures them after compression
+_RESULTS: Final = 5_000  # GitHub rejects a run with more than 25,000 results, and stores 5,000
+_SIZE: Final = 10_000_000  # bytes; GitHub rejects larger files, and measures the compressed size
 _FINGERPRINT: Final = "primaryLocationLineHash"
-_ROOT: Final = "%SRCROOT%"  # the root of the repository, as GitHub and other readers of SARIF call it
-_ELSEWHERE: Final = ("README.md", 1)  # location if no file names the server, because GitHub requires a location
+_ROOT: Final = "%SRCROOT%"  # GitHub and other readers of SARIF use this name for the root of the repository
+_ELSEWHERE: Final = ("README.md", 1)  # GitHub requires a location even if no file names the server
 
 
 def to_sarif(report: ValidationReport) -> str:
@@ -275,7 +277,7 @@ def to_sarif(report: ValidationReport) -> str:
 
 
 def _within_limits(results: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the first results, which are the worst, up to the limits of GitHub."""
+    """Yield the worst results, up to the limits of GitHub."""
     left = _SIZE
     for result in islice(results, _RESULTS):
         left -= len(json.dumps(result))
@@ -317,7 +319,7 @@ def _sarif_result(report: ValidationReport, index: Mapping[str, int], finding: F
     return _about(report, index, finding.rule, finding.where) | {
         "level": level,
         "message": {"text": text},
-        "suppressions": [],  # either all results have this field, or no result has it (§3.27.23)
+        "suppressions": [],  # either all results have this field, or none has it (§3.27.23)
         "properties": properties,
     }
 
@@ -325,9 +327,9 @@ def _sarif_result(report: ValidationReport, index: Mapping[str, int], finding: F
 def _suppressed(
     report: ValidationReport, index: Mapping[str, int], known: Mapping[str, Rule], one: WaivedFinding
 ) -> dict[str, Any]:
-    """§3.35 suppression: a waiver of a person.
+    """§3.35 suppression: a waiver.
 
-    The member for acceptance is omitted, because the schemas in use disagree on its name (`status` or `state`).
+    `status` and `state` are omitted: the schemas in use disagree on the name of this member.
     """
     waiver = one.waiver
     words = f"{waiver.person}, until {waiver.until}: {waiver.reason}"
@@ -339,9 +341,10 @@ def _suppressed(
 
 
 def _about(report: ValidationReport, index: Mapping[str, int], rule: str, where: str) -> dict[str, Any]:
-    """Return the common fields of findings and suppressions.
+    """Return the fields that findings and suppressions share.
 
-    The fingerprint (§3.27.17) is stable across runs and edits. Its name is the only one that GitHub reads.
+    The fingerprint (§3.27.17) stays the same across runs and edits of the code. GitHub reads only the fingerprint with
+    this name.
     """
     digest = hashlib.sha256(f"{rule}\n{where}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return {
@@ -353,7 +356,7 @@ def _about(report: ValidationReport, index: Mapping[str, int], rule: str, where:
 
 
 def _number_alike(results: Iterable[dict[str, Any]]) -> None:
-    """Make equal fingerprints distinct, because viewers merge results of one rule that have the same place."""
+    """Make equal fingerprints distinct, because viewers merge results of one rule with the same place."""
     seen: Counter[str] = Counter()
     for result in results:
         prints = result["partialFingerprints"]
@@ -410,7 +413,7 @@ _SIGNS: Final = re.compile(r"([\\`*_{}\[\]<>|#@!~])")
 
 
 def to_markdown(report: ValidationReport) -> str:
-    """Return the report as a comment on a pull request; texts from the server are escaped and cannot mention users."""
+    """Return the report as a pull request comment; the server's texts are escaped and cannot mention users."""
     return "\n".join(_markdown_lines(report)) + "\n"
 
 
@@ -450,7 +453,6 @@ def _markdown_lines(report: ValidationReport) -> Iterator[str]:
 
 
 def _escape_markdown(text: object) -> str:
-    """Return text that cannot act as markup, a mention or a table separator."""
     escaped = _SIGNS.sub(r"\\\1", " ".join(printable(str(text)).split()))
     return escaped.replace("\\@", "&#64;").replace("\\<", "&lt;").replace("\\#", "&#35;").replace("://", "&#58;//")
 
@@ -483,5 +485,5 @@ _SUFFIXES: Final = {PurePath(form.file).suffix: name for name, form in FORMATS.i
 
 
 def report_format_of(file: str) -> str | None:
-    """Return the format for a file name (`report.sarif` → sarif); None if the format is unknown."""
+    """Return the report format for a file name (`report.sarif` → sarif), or None."""
     return _SUFFIXES.get(PurePath(file).suffix.lower())

@@ -1,4 +1,4 @@
-"""Requests of the prober: messages in the lifecycle of the current session, and the time limits of their answers."""
+"""Requests of the prober: messages in the lifecycle of the current session, and time limits."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 ANSWER: Final = 10.0  # seconds; timeout of one answer
-SLOWER: Final = 10  # factor; minimum timeout of an answer, as a multiple of the first answer's duration
-TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
+SLOWER: Final = 10  # factor; a timeout is at least this multiple of the first answer's duration
+TIRED: Final = 2.0  # seconds; timeout of an answer after three unanswered requests
 _LARGE: Final = 256 * 1024  # bytes; readers with a limited line length often stop at 64 KiB
-_STARTS: Final = 10  # factor; extension of the time limit, as a multiple of the first answer's duration
+_STARTS: Final = 10  # factor; the time limit grows by this multiple of the first answer's duration
 
 
 class Requester:
     """Builds requests, and sends them until the time limit of the validation.
 
     Args:
-        timeout: time limit in seconds; it grows with the duration of the first answer.
+        timeout: time limit in seconds; a slow first answer extends the limit.
         features: the capabilities that the client declares.
-        dialogues: receives the exchanges of each request for which the server asked for input.
+        dialogues: collects the exchanges of each request for which the server asked for input.
 
     Attributes:
-        lifecycle: lifecycle of the current session.
+        lifecycle: the lifecycle of the current session.
         modern: the per-request revision in use.
         pace: seconds until the first answer, including the start of the process; 0 before the first answer.
         numbers: unused numbers for ids and tokens.
@@ -53,11 +53,11 @@ class Requester:
         self._unanswered = 0
 
     def seconds_left(self) -> float:
-        """Return the number of seconds that remain until the time limit."""
+        """Return the number of seconds until the time limit."""
         return self._deadline - time.monotonic()
 
     def restart(self, seconds: float) -> None:
-        """Extend the time limit, and forget unanswered requests."""
+        """Extend the time limit, and reset the count of unanswered requests."""
         self._deadline += seconds
         self._unanswered = 0
 
@@ -66,7 +66,7 @@ class Requester:
     ) -> Json:
         """Return a request in the session's lifecycle, modified by `probe`.
 
-        In the per-request lifecycle, requests for which a server may ask for input declare `features` (default: all).
+        Per-request messages for which a server may ask for input declare `features` (default: all).
         """
         params = params or {}
         if self.lifecycle == "modern":
@@ -88,7 +88,7 @@ class Requester:
         return self.message(method, {"_meta": {"mcpfactory.example/padding": "x" * _LARGE}})
 
     async def ask(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
-        """Send a message; if the result asks questions, retry with the answers. Return the last exchange."""
+        """Send a message, retry with answers if the result asks questions, and return the last exchange."""
         rounds = [await self.exchange(conversation, message, patience)]
         while asks_for_input(rounds[-1]) and declared_client_capabilities(rounds[0]) and len(rounds) <= MAX_ROUNDS:
             params = input_retry_params(rounds[-1])
@@ -104,16 +104,16 @@ class Requester:
         return await self.ask(conversation, self.message(method, params), patience)
 
     async def exchange(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
-        """Send a message, and wait for the answer up to a limit that grows with the duration of the first answer."""
+        """Send a message, and wait for the answer; the timeout depends on the duration of the first answer."""
         patience = max(patience, SLOWER * self.pace)
         if self._unanswered >= 3:
             patience = min(patience, TIRED + SLOWER * self.pace)
         exchange = await conversation.ask(message, max(min(patience, self.seconds_left()), 0.5))
         self._unanswered += exchange.received is None
         if isinstance(message.get("id"), str) and (exchange.received is None or not exchange.id_echoed):
-            self._text_ids = False  # from the next request, use numbers as ids
+            self._text_ids = False  # later ids are numbers
         if self.pace == 0 and exchange.received is not None:
-            # The total time limit depends on the duration of the first answer.
+            # The time limit of the validation depends on the duration of the first answer.
             self.pace = exchange.milliseconds / 1000
             self._deadline += _STARTS * self.pace
         return exchange

@@ -1,4 +1,4 @@
-"""Read requests for resource templates, with variable values that the server itself returned."""
+"""Requests that read resource templates, with variable values that the server itself returned."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
 
 _MAX_TEMPLATES: Final = 5  # maximum number of templates to read
-_MAX_URIS: Final = 4  # maximum number of URIs per template; reading stops at the first existing resource
-_MAX_VARIABLES: Final = 8  # maximum number of variables of a template that is read
-_READ: Final = 10_000  # maximum characters of a result to search for lines
-_MAX_LINES: Final = 16  # maximum number of lines from all results to try as values
-_LONGEST: Final = 64  # maximum characters of a line that may be a name
+_MAX_URIS: Final = 4  # maximum number of URIs per template; an existing resource ends the search
+_MAX_VARIABLES: Final = 8  # maximum number of variables; templates with more variables are not read
+_READ: Final = 10_000  # characters; lines are searched only in this part of a result
+_MAX_LINES: Final = 16  # maximum number of lines from all results that are tried as values
+_LONGEST: Final = 64  # characters; a longer line cannot be a name
 
 
 async def read_templated_resources(evidence: Evidence, conversation: Conversation, requests: Requester) -> None:
@@ -43,7 +43,7 @@ async def read_templated_resources(evidence: Evidence, conversation: Conversatio
 
 
 def listed_uri_templates(evidence: Evidence) -> list[str]:
-    """Return the first listed URI templates that have 1 to `_MAX_VARIABLES` variables."""
+    """Return the first listed URI templates with 1 to `_MAX_VARIABLES` variables."""
     listing = evidence.lists.get("resources/templates/list")
     texts = [one.get("uriTemplate") for one in (listing.items if listing else ()) if isinstance(one, dict)]
     few = (text for text in texts if isinstance(text, str) and 0 < len(_variables(text)) <= _MAX_VARIABLES)
@@ -51,24 +51,24 @@ def listed_uri_templates(evidence: Evidence) -> list[str]:
 
 
 def _variables(template: str) -> list[str]:
-    """Return the names of the variables in a URI template."""
     return [name.split(":")[0].rstrip("*") for found in VARIABLE.findall(template) for name in found.split(",")]
 
 
 def _completion_params(template: str, variable: str) -> Json:
-    """Return the params of a completion that requests all values of a variable."""
     return {"ref": {"type": "ref/resource", "uri": template}, "argument": {"name": variable, "value": ""}}
 
 
 def _completed_value(exchange: WireExchange) -> str | None:
-    """Return the first value of a completion; None if the completion has no value."""
     found: Any = (exchange.result or {}).get("completion")
     values = found.get("values") if isinstance(found, dict) else None
     return next((one for one in values if isinstance(one, str)), None) if isinstance(values, list) else None
 
 
 def expand_uri_template(template: str, completed: Mapping[str, str], evidence: Evidence) -> list[str]:
-    """Return URIs to try. Variables get completed values, arguments of tool calls, or lines of the results of calls."""
+    """Return the URIs to try.
+
+    The values of variables are completions, arguments of tool calls, or lines of call results.
+    """
     calls = [call for call in evidence.calls if not call.failed]
     arguments = {key: value for call in calls for key, value in sent_arguments(call).items() if isinstance(value, str)}
     texts = (result_text(call.exchange.result or {})[:_READ] for call in calls)
@@ -82,8 +82,6 @@ def expand_uri_template(template: str, completed: Mapping[str, str], evidence: E
 
 
 def _expand(template: str, values: Mapping[str, str]) -> str:
-    """Return the template with values for its variables (RFC 6570); queries and fragments are left out."""
-
     def value(found: re.Match[str]) -> str:
         operator = found[0][1] if found[0][1] in "+#./;?&" else ""
         safe = "/" if operator == "+" else ""

@@ -1,7 +1,7 @@
 """Rules and the outcomes of their checks.
 
-A module of rules has one `RuleTable`, and decorates each check with its id, severity and texts. A check reads the whole
-`Evidence`. With `over`, it reads one subject at a time: a tool, a call, or the answer to a probe.
+A module of rules has one `RuleTable`; a decorator gives each check its id, severity and texts. A check reads the whole
+`Evidence`. With `over`, a check reads one subject at a time: a tool, a call, or the answer to a probe.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ T = TypeVar("T")
 class Fault:
     """One problem that a rule found.
 
-    `where` is the tool and field, or the message, that has the problem. The evidence is `exchange`, or, if there is no
-    exchange, `proof` (such as text on stdout). `lesser` replaces the rule's severity for a tolerated deviation. Such a
-    deviation costs fewer points and never closes a gate. `hint` replaces the rule's hint.
+    `where` names the place of the problem: the tool and field, or the message. The evidence is `exchange`; without an
+    exchange, it is `proof` (such as text on stdout). `lesser` replaces the rule's severity for a tolerated deviation. A
+    tolerated deviation costs fewer points and never closes a gate. `hint` replaces the rule's hint.
     """
 
     message: str
@@ -41,7 +41,7 @@ class Fault:
 class RuleOutcome:
     """Result of a check: the faults and the number of subjects, or the reason for a missing result.
 
-    `inapplicable` excludes the rule from the score; `unknown` counts the rule as not passed.
+    `inapplicable` excludes the rule from the score. `unknown` counts the rule as not passed.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -54,7 +54,7 @@ class RuleOutcome:
 class RuleSubjects(Generic[T]):
     """Items that a rule checks one by one.
 
-    The cost of a fault is the cost of the rule divided by `count` (default: the number of items).
+    A fault costs the rule's points divided by `count` (default: the number of items).
 
     If `once` is set, only the first fault at each place counts: twenty results without resultType are one finding.
     """
@@ -66,11 +66,14 @@ class RuleSubjects(Generic[T]):
 
 Check = Callable[["Evidence"], RuleOutcome]
 Scope = Callable[["Evidence"], RuleSubjects[T] | RuleOutcome]
-"""Function that returns the subjects of a rule, or the rule's outcome if there are no subjects."""
+"""Function that returns the subjects of a rule, or the rule's outcome if the evidence has no subject."""
 
 
 class SubjectCheck(Protocol[T]):
-    """Decorator for a function that checks one subject. If the check has a second parameter, it gets all evidence."""
+    """Decorator for a function that checks one subject.
+
+    A check with a second parameter also gets the whole evidence.
+    """
 
     @overload
     def __call__(self, check: Callable[[T], Iterator[Fault]]) -> Callable[[T], Iterator[Fault]]: ...
@@ -80,7 +83,7 @@ class SubjectCheck(Protocol[T]):
 
 
 class JudgingScope(Protocol[T]):
-    """Scope that not only selects its subjects, but also judges them (such as answers to probes)."""
+    """Scope that selects subjects and also judges them, such as answers to probes."""
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[T] | RuleOutcome:
         """Return the subjects, or the rule's outcome if there are no subjects."""
@@ -93,9 +96,9 @@ class JudgingScope(Protocol[T]):
 class Rule:
     """One requirement, its source, and its check.
 
-    `severity` is the weight of the rule: 5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model,
-    1 a recommendation. A failed `gate` makes the server not promotable at any score. The rule applies if the server
-    speaks a revision between `since` and `until` (both included). An empty limit is open.
+    `severity` is 5 for an unusable server, 3 for a broken requirement, 2 for a disadvantage for models, 1 for a
+    recommendation. If a rule with `gate` fails, the server is not promotable at any score. The rule applies if the
+    server speaks a revision from `since` to `until`, both included. "" means no limit.
     """
 
     id: str
@@ -126,7 +129,7 @@ class RuleFields(TypedDict, total=False):
 
 
 class RuleTable(list[Rule]):
-    """Rules in the order of their checks; `since` applies to rules that set no `since`."""
+    """Rules in the order of their checks. `since` is the default for rules that set no `since`."""
 
     def __init__(self, *, since: str = "") -> None:
         self._since = since
@@ -156,7 +159,7 @@ class RuleTable(list[Rule]):
         return decorate
 
     def row(self, id: str, severity: Severity, *, over: JudgingScope[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - the name in `Rule`
-        """Add a rule whose scope also judges the subjects."""
+        """Add a rule with a scope that also judges its subjects."""
         self.rule(id, severity, over=over, **fields)(over.faults)
 
 

@@ -1,9 +1,8 @@
-"""Evaluate the rules on the evidence. Pure: the same observations always give the same report.
+"""Evaluate the rules on the evidence. The evaluation is pure: the same observations always give the same report.
 
-Score: 100 minus the cost of the findings (`COSTS`). A rule over several subjects, such as tools, costs the share of the
-subjects that break it: one bad tool of a hundred costs little. The score is reduced by the share of the rules that
-could not be checked, and halved if a gate closes: a refused server scores below 50. A waived finding costs nothing and
-closes no gate, and the report lists it.
+The score is 100 minus the cost of the findings (`COSTS`). A rule over several subjects, such as tools, costs points in
+proportion to the subjects that break it. Rules that could not be checked reduce the score by their share; a closed gate
+halves it to below 50. A waived finding costs nothing and closes no gate, but the report lists the finding.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from mcpfactory_pipeline.workspace.waivers import Waiver, refused_waivers, unexp
 
 COSTS: Final[Mapping[int, int]] = {5: 40, 3: 12, 2: 6, 1: 1}
 """Severity → points that a rule costs if all its subjects break it."""
-_MAX_NOTES: Final = 5  # maximum points that all findings of severity 1 together can cost
+_MAX_NOTES: Final = 5  # maximum points that all findings of severity 1 together cost
 
 Found = tuple[Rule, Fault]
 Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
@@ -40,12 +39,15 @@ Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
 
 @dataclass(frozen=True, slots=True)
 class RootCause:
-    """Effects of a finding of the rule `cause`.
+    """Root cause: a finding of the rule `cause` explains findings of other rules.
 
-    The effects are those findings of the rules in `effects` (ids, or prefixes such as `legacy.`) that match the cause.
-    `match` is one of: `tool` (about the same tool), `exchange` (same exchange as evidence), `unanswered` (findings
-    whose request got no answer, and rules unchecked for that reason), `anywhere` (all findings), or `unchecked` (only
-    rules that could not be checked).
+    `effects` has the ids of the other rules, or prefixes of ids such as `legacy.`. `match` selects the findings:
+
+    - `tool`: findings about the same tool
+    - `exchange`: findings with the same exchange as evidence
+    - `unanswered`: findings about an unanswered request, and rules unchecked for that reason
+    - `anywhere`: all findings
+    - `unchecked`: no findings, only unchecked rules
     """
 
     cause: str
@@ -84,12 +86,7 @@ ROOT_CAUSES: Final[tuple[RootCause, ...]] = (
 
 
 def find_root_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int]:
-    """Return a map from each effect to its root cause; both are indexes of `found`.
-
-    Args:
-        found: the faults that are counted, each with its rule.
-        tools: the names of the listed tools.
-    """
+    """Return a map from each effect to its root cause, both as indexes of `found`."""
     parents: dict[int, int] = {}
     for row in ROOT_CAUSES:
         if row.match == "unchecked":
@@ -119,7 +116,7 @@ def cause_of_unchecked_rule(rule: Rule, reason: str, found: Sequence[Found]) -> 
 
 
 def tool_in_location(where: str, tools: Collection[str]) -> str:
-    """Return the longest tool name that begins a place (`search inputSchema/…`, `search.word`); "" for none."""
+    """Return the longest tool name at the start of a place (`search inputSchema/…`, `search.word`), or ""."""
     lengths = sorted({len(name) for name in tools if 0 < len(name) <= len(where)}, reverse=True)
     ends = (at for at in lengths if where[at : at + 1] in ("", " ", ".", "/"))
     return next((where[:at] for at in ends if where[:at] in tools), "")
@@ -128,8 +125,8 @@ def tool_in_location(where: str, tools: Collection[str]) -> str:
 def rule_subject_of(where: str, tools: Collection[str]) -> str:
     """Return the subject that a rule counts for a place.
 
-    For places such as `search` and `search inputSchema/…`, the subject is the tool. For an argument, and outside of
-    tools, the subject is the place itself.
+    If the place names a tool (`search`, `search inputSchema/…`), the subject is the tool. For an argument such as
+    `search.word`, and for a place without a tool, the subject is the place itself.
     """
     tool = tool_in_location(where, tools)
     return tool if tool and where[len(tool) : len(tool) + 1] in ("", " ") else where
@@ -177,7 +174,7 @@ def evaluate_rules(
     policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - frozen, so safe as a default
     today: date = date.min,
 ) -> ValidationReport:
-    """Apply `rules` to `evidence`. `secrets` (name → value) are masked in all exchanges of the report.
+    """Apply `rules` to `evidence`. All exchanges in the report mask `secrets` (name → value).
 
     A waiver counts if it has not expired on the day `today` and the `policy` allows it; other waivers are only listed.
     """
@@ -225,7 +222,7 @@ def evaluate_rules(
 class _RuleResult:
     """Result of a rule: faults that count, waived faults, or the reason for a missing result.
 
-    If `subjects` is 0, the rule was not checked, and a waiver accepts the missing result.
+    `subjects` is 0 if the rule was not checked; a waiver can accept the missing result.
     """
 
     rule: Rule
@@ -241,14 +238,13 @@ class _ScoreSums:
     lost: Fraction = Fraction(0)
     notes: Fraction = Fraction(0)  # points that all findings of severity 1 cost
     applicable: int = 0
-    unknown: int = 0  # part of `applicable`, from rules that could not be checked
+    unknown: int = 0  # the part of `applicable` from rules that could not be checked
     unchecked: list[NotChecked] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
     inapplicable: dict[str, str] = field(default_factory=dict)
 
 
 def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Collection[str]) -> _ScoreSums:
-    """Return the points of the judged rules, and the reasons why other rules were not judged."""
     sums = _ScoreSums()
     for one in (one for one in judged if one.subjects):
         rule, kept = one.rule, follows.without_effects(one.kept)
@@ -270,7 +266,6 @@ def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Coll
 
 
 def _score(sums: _ScoreSums, *, refused: bool, spoke: bool) -> int:
-    """Return the score from 0 to 100; 0 if the server does not speak the protocol."""
     if not spoke or not sums.applicable:
         return 0
     checked = Fraction(sums.applicable - sums.unknown, sums.applicable)
@@ -297,7 +292,7 @@ def _judge(rule: Rule, evidence: Evidence, valid: Sequence[Waiver], tools: Colle
 
 
 class _FindingEffects:
-    """Effects by the finding that causes them, and the lines reported under each cause."""
+    """Causes and effects among the findings, and the lines that the report shows for each cause."""
 
     def __init__(self, found: Sequence[tuple[Rule, Fault]], tools: Collection[str]) -> None:
         self.causes = find_root_causes(found, tools)
@@ -314,7 +309,7 @@ class _FindingEffects:
         return [fault for fault in faults if id(fault) not in self._effects]
 
     def why_not(self, one: _RuleResult, kept: Sequence[Fault]) -> str:
-        """Return the reason why a rule cannot be judged; "" if it can be judged, or if no finding is responsible."""
+        """Return why a rule cannot be judged; "" if it can be judged, or if no finding is responsible."""
         cause = cause_of_unchecked_rule(one.rule, one.unknown, self._found) if one.unknown else None
         cause = self.causes.get(cause, cause) if cause is not None else None
         if one.kept and not kept:
@@ -333,7 +328,7 @@ class _FindingEffects:
 
 
 def _waiver(valid: Iterable[Waiver], rule: Rule, where: str, tools: Collection[str]) -> Waiver | None:
-    """Return the waiver that covers a rule at a place. A waiver can cover the place, the tool or the whole rule."""
+    """Return the waiver that covers a rule at a place. A waiver covers a place, a tool or a whole rule."""
     covered = ("", where, tool_in_location(where, tools))
     covering = [one for one in valid if one.rule == rule.id and one.tool in covered]
     return max(covering, key=lambda waiver: len(waiver.tool), default=None)
@@ -356,7 +351,7 @@ def _state(
 
 
 def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
-    # Revisions are ISO dates, so comparing strings compares dates.
+    # Revisions are ISO dates, so the order of the strings is the order of the dates.
     if evidence.revisions and not any(rule.since <= one <= (rule.until or one) for one in evidence.revisions):
         return not_applicable(
             f"the server speaks no revision from {rule.since or 'the first'} to {rule.until or 'the last'}"
@@ -368,7 +363,7 @@ def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
 
 
 def _cost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[str]) -> Fraction:
-    """Return the cost of a rule: the sum of the worst faults of all subjects, divided by the number of subjects."""
+    """Return the cost of a rule: the sum of each subject's worst fault, divided by the number of subjects."""
     worst: dict[str, int] = {}
     for fault in faults:
         subject = rule_subject_of(fault.where, tools)

@@ -18,9 +18,9 @@ from mcpfactory_runtime.schemas.walk import properties_of, required_of, resolve,
 
 Origin = Literal["example", "no arguments", "guess"]
 
-_MAX_DEPTH: Final = 60  # maximum depth of a schema for which values are generated
+_MAX_DEPTH: Final = 60  # levels; deeper parts of a schema get no values
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
-_MEANINGLESS: Final = "value"  # the sample of a text without restrictions
+_MEANINGLESS: Final = "value"  # the sample for a text without restrictions
 _PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
 _MAX_FURTHER: Final = 12  # maximum number of additional valid argument sets per tool
 _MAX_EXTREME: Final = 4  # maximum number of argument sets with extreme values per tool
@@ -39,8 +39,8 @@ _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others
 def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
     """Return arguments for a tool with this inputSchema, and their origin.
 
-    The origin is "no arguments" if no argument is required. It is "example" if the schema has a value for each required
-    argument, otherwise "guess".
+    The origin is "no arguments" if the schema requires no argument. The origin is "example" if the schema has a value
+    for each required argument, otherwise "guess".
     """
     if not isinstance(schema, dict) or is_nested_deeper(schema, _MAX_DEPTH):
         return {}, "guess"
@@ -56,10 +56,10 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
 
 
 def second_guess(schema: Any, made: Mapping[str, Any], results: Iterable[WireExchange]) -> dict[str, Any] | None:
-    """Return `made` with other values, or None if no other values are known, or the schema does not permit them.
+    """Return `made` with other values; None if no other valid values are known.
 
-    An argument gets the value that results contain under its name, such as an id from a list. Other meaningless texts
-    become "1", which many tools accept as an id, a number or an expression.
+    An argument gets the value that results contain under the argument's name, such as an id from a list. Other
+    meaningless texts become "1", which many tools accept as an id, a number or an expression.
     """
     found: dict[str, Any] = {}
     for path, text in (leaf for one in results for leaf in _leaves(_result_value(one))):
@@ -101,20 +101,20 @@ def vary_texts_and_numbers(schema: Any, made: Mapping[str, Any]) -> list[dict[st
 
 
 def extra_valid_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return (changed argument, arguments) pairs: `made` with one argument changed to another valid value.
+    """Return (changed argument, arguments) pairs; each changes one argument of `made` to another valid value.
 
-    The new values are the values that the schema names, 0, an empty array, both booleans, and odd texts.
+    The new values are values in the schema, 0, an empty array, both booleans, and unusual texts.
     """
     return _with_each(schema, made, _further_values, _MAX_FURTHER)
 
 
 def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return pairs as in `extra_valid_arguments`. The values may keep a server busy: huge numbers, and a long text."""
+    """Return pairs like `extra_valid_arguments`, with huge numbers and a long text, which may keep a server busy."""
     return _with_each(schema, made, _extreme_values, _MAX_EXTREME)
 
 
 def arguments_with_defaults(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return pairs as `extra_valid_arguments` does. Each adds one argument to `made`, with the schema's default."""
+    """Return pairs like `extra_valid_arguments`; each adds an argument with the schema's default to `made`."""
     added = _with_each(schema, made, lambda part: iter([part["default"]] if "default" in part else []), _MAX_FURTHER)
     return [(title, arguments) for title, arguments in added if len(arguments) > len(made)]
 
@@ -156,7 +156,10 @@ def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _is_free_text(schema: Mapping[str, Any]) -> bool:
-    """Return True if a schema accepts any text. A pattern gives False, because patterns may need exponential time."""
+    """Return True if a schema accepts any text.
+
+    The answer is False for a pattern, because patterns may need exponential time.
+    """
     free = "string" in types_of(schema) and schema.keys().isdisjoint(("enum", "format"))
     return free and '"pattern' not in json.dumps(schema)
 
@@ -168,8 +171,8 @@ def _is_same(one: Any, other: Any) -> bool:
 def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return sets of clearly wrong arguments, each with a description of the error.
 
-    A required argument is left out. Or, if the schema declares it as a string, number or boolean, it is replaced by an
-    object. One number is just outside its bounds.
+    One set lacks a required argument. If an argument must be a string, a number or a boolean, one set has an object
+    instead. One set has a number just outside the bounds.
     """
     declared = properties_of(schema)
     needed = [key for key in required_of(schema) if key in made] if declared else []
@@ -211,13 +214,13 @@ def _others(schema: Any, value: Any) -> tuple[Any, ...]:
 
 
 def sample_value(schema: Any, root: Mapping[str, Any]) -> Any:
-    """Return the simplest value for a schema whose references point into `root`, or a string if none is known."""
+    """Return the simplest value for a schema, or a string if none is known; references point into `root`."""
     value = sample(schema, root, minimal=True)
     return _MEANINGLESS if value is NOTHING else value
 
 
 def consent_form_values(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the form values of a person who agrees: true for each boolean, a sample for other required members."""
+    """Return the form values of a person who agrees: true for booleans, samples for other required members."""
     needed = required_of(schema)
     return {
         name: True if types_of(part) == ["boolean"] else sample_value(part, schema)
@@ -228,7 +231,7 @@ def consent_form_values(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ValueComparison:
-    """Number of values in the API's answer, and the paths of values that are missing or changed in the result."""
+    """Number of values in the API's answer, and paths of the values that the result lacks or changes."""
 
     values: int = 0
     lost: tuple[str, ...] = ()
@@ -241,7 +244,7 @@ class ValueComparison:
 
 
 def api_answer_value(call: RecordedCall) -> Any:
-    """Return the JSON that the API answered to a call; None for an answer without JSON, or after several requests."""
+    """Return the JSON that the API answered to a call; None if the API returned no JSON or got several requests."""
     response = call.response if call.requests else None
     if not isinstance(response, dict) or not str(response.get("content_type", "")).endswith(("/json", "+json")):
         return None
@@ -254,7 +257,7 @@ def has_answer_value(call: RecordedCall) -> bool:
 
 
 def compare_with_answer(call: RecordedCall) -> ValueComparison:
-    """Compare the API's answer to a call with the text and structured content of its result."""
+    """Compare the API's answer with the text and the structured content of the tool's result."""
     body, result = api_answer_value(call), call.exchange.result or {}
     structured, text = result.get("structuredContent"), answer_text(call.exchange)
     shown = [body if isinstance(body, dict) else {"result": body}, body]
@@ -264,7 +267,7 @@ def compare_with_answer(call: RecordedCall) -> ValueComparison:
     inner = structured.get("result") if isinstance(structured, dict) and not isinstance(body, dict) else structured
     got = {*_leaves(inner), *_leaves(_as_json(text))}
     lost = sorted(leaf for leaf in wanted - got if not _is_said(leaf[1], text))
-    places = {there for there, _ in got if there}  # the place "" stands for text without structure
+    places = {there for there, _ in got if there}  # the path "" means text without structure
     return ValueComparison(
         len(wanted), tuple(path for path, _ in lost), tuple(path for path, _ in lost if path in places)
     )
@@ -280,12 +283,12 @@ def is_answer_only_text(call: RecordedCall) -> bool:
 
 
 def scalar_values(value: Any) -> Iterator[Any]:
-    """Yield every text, number, boolean and null of a JSON value."""
+    """Yield every text, number, boolean and null in a JSON value."""
     return (json.loads(text) for _, text in _leaves(value))
 
 
 def _is_said(leaf: str, text: str) -> bool:
-    """Return True if a plain JSON value is in a text, either as JSON or in readable form."""
+    """Return True if the text contains a plain JSON value, as JSON or in readable form."""
     value = json.loads(leaf)
     if isinstance(value, str):
         return value in text or leaf.strip('"') in text
@@ -302,7 +305,7 @@ def _as_json(text: str) -> Any:
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield (path, text) of each plain value.
 
-    The items of a list have the same path, because tools may reorder items.
+    All items of a list have the same path, because tools may reorder items.
     """
     todo = [(path, value)]
     while todo:

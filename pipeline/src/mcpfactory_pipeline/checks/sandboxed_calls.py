@@ -1,7 +1,7 @@
-"""Calls of tools without `readOnlyHint`, in a process that can change nothing outside its own temporary folder.
+"""Call tools without `readOnlyHint` in a process that cannot change anything outside its temporary folder.
 
-The process cannot use the network, and the kernel refuses writes elsewhere. Therefore these calls need no consent, not
-even calls of tools with `destructiveHint`.
+The process has no network, and the kernel refuses writes to other folders. Therefore these calls need no consent, even
+for tools with `destructiveHint`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _START: Final = 15.0  # seconds; timeout of the first answer
 
 
 class ServerProcess(NamedTuple):
-    """How the server's own process starts, without launchers such as `npx`."""
+    """Command and folder that start the server's own process, without launchers such as `npx`."""
 
     command: Sequence[str]
     environ: Mapping[str, str]
@@ -48,13 +48,13 @@ class ServerProcess(NamedTuple):
 def side_effect_free_sandbox() -> Iterator[Sandbox | None]:
     """Yield a sandbox that reads all files, writes only below a temporary folder, and has no network.
 
-    Yield None if this machine has no isolation level that prevents side effects.
+    Yield None if no isolation level of this machine prevents side effects.
     """
     level = side_effect_free_level()
     if level is None:
         yield None
         return
-    # Devices are left out, because reading from some devices has effects.
+    # Leave out devices, because reading from some devices has effects.
     readable = [path for path in Path("/").iterdir() if path.name != "dev"]
     with tempfile.TemporaryDirectory(prefix="mcpfactory-calls-", ignore_cleanup_errors=True) as work:
         yield make_sandbox({"isolation": level.name}, Path(work), readable=readable, network=False)
@@ -69,14 +69,7 @@ async def call_in_sandbox(
 ) -> None:
     """Call the tools that were not called before, and add the answered calls to `evidence.calls`.
 
-    A call without an answer is not recorded, because the sandbox may be the cause.
-
-    Args:
-        evidence: the record to extend.
-        requests: builds and sends the requests until the time limit.
-        sandbox: a sandbox without side effects.
-        server: the server to start in the sandbox.
-        canaries: values that a careless tool treats as a file or a command.
+    Unanswered calls are not recorded, because the sandbox may be the cause.
     """
     tools = {name: tool for name, tool in evidence.named_tools if name in evidence.uncalled}
     plan = [PlannedCall(name, *sample_arguments(tool.get("inputSchema"))) for name, tool in tools.items()][:MAX_CALLS]
@@ -104,7 +97,7 @@ async def _examine(
     tools: Mapping[str, Json],
     canaries: Canaries | None,
 ) -> None:
-    """Send a ping during calls, invalid arguments and canaries to the tools that answered; then list the tools again."""
+    """Call the tools that answer, with pings, invalid arguments and canaries; then list the tools again."""
     called = [call for call in evidence.calls if call.tool in tools and call.exchange.milliseconds < QUICK]
     for call in called if requests.lifecycle == "legacy" else ():
         if requests.seconds_left() > 0:

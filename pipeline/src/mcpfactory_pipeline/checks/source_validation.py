@@ -26,8 +26,8 @@ from mcpfactory_pipeline.workspace.workspace import CALLS, Workspace, WorkspaceS
 
 Place = tuple[str, int]  # path below the workspace, and line number
 
-_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # each line of the manifest contains one tool
-_LARGEST: Final = 2_000_000  # maximum size in bytes of a hand-written module that is searched
+_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # each line of the manifest names one tool
+_LARGEST: Final = 2_000_000  # bytes; larger hand-written modules are not searched
 _REGISTERS: Final = ("tool", "add_tool")  # methods of a server that register a tool
 # Subject of a finding about the package → file that causes the finding.
 _FILES: Final[Mapping[str, str]] = {
@@ -38,11 +38,11 @@ _FILES: Final[Mapping[str, str]] = {
 
 
 def find_source_locations(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, Place]:
-    """Return the places of the server's tools, and of the other subjects of findings, for the server in `folder`.
+    """Return the places of the tools, and of other subjects of findings, for the server in `folder`.
 
-    The place of a tool is its registration under its listed name (decorator or call). Otherwise it is the line in a
-    manifest, or a function with the tool's name. Tools without a place are omitted. The key "" stands for the server;
-    its place is the line that creates the server, else its `mcpfactory.toml`.
+    The place of a tool is its registration (decorator or call) under its listed name. Without a registration, the place
+    is a line in a manifest, or a function with the tool's name. Tools without a place are omitted. The key "" means the
+    server; its place is the line that creates the server, or else its `mcpfactory.toml`.
     """
     modules = [(file, tree) for file in sorted((folder / "src").rglob("*.py")) if (tree := _parsed(file)) is not None]
     found: dict[str, Place] = {}
@@ -82,7 +82,6 @@ def find_registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def _parsed(file: Path) -> ast.Module | None:
-    """Return a hand-written module; None if the module is generated or unreadable."""
     try:
         if "_generated" in file.parts or file.stat().st_size > _LARGEST:
             return None
@@ -122,8 +121,8 @@ def _given_name(call: ast.Call) -> str:
     return next((one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)), "")
 
 
-# The server lists all its tools in the standard dialect, because each tool has cases.
-# A server from a template returns its example data, because the real data is not available here.
+# The server lists all its tools in the standard dialect, because each tool has cases. A server from a template returns
+# its example data, because the real data is not available here.
 FULL_TOOL_SET: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard", "MCPFACTORY_DEMO": "1"}
 
 
@@ -135,13 +134,13 @@ async def validate_source(
     api_timeout: float = 1.5,
     limits: Mapping[str, float] | None = None,
 ) -> ValidationReport:
-    """Return the report on a server's sources, with waivers applied and the locations of its tools.
+    """Return the report on a server's sources; waivers are applied, and tools have locations.
 
-    `limits` are resource limits, which override the limits of the workspace's channels.
+    `limits` are resource limits that override the limits of the workspace's channels.
 
     Raises:
         NotFoundError: unknown server.
-        ConfigError: the waivers cannot be read. Other causes are the same as in `server_command`.
+        ConfigError: the waivers cannot be read. Other errors are those of `server_command`.
     """
     server = workspace.server(name)
     target = replace(
@@ -164,13 +163,12 @@ async def _own_target(server: WorkspaceServer) -> ValidationTarget:
 
 
 async def _adopted_target(server: WorkspaceServer, adopted: AdoptedSettings) -> ValidationTarget:
-    """Return the target for an adopted server. It uses the calls that a person gave, and omits package checks."""
     calls = server.folder / CALLS
     examples = calls if calls.is_file() else None
     try:
         drift, offer = await compare_with_adopted(adopted, server.folder, server.folder / LOCKS["url"])
     except (ServerError, ToolRejectedInputError, OSError):
-        drift, offer = None, ""  # the drift is unknown; other rules check whether the server answers
+        drift, offer = None, ""  # the drift is unknown; other rules check if the server answers
     about: dict[str, Any] = {"examples": examples, "drift": drift, "drift_offer": offer}
     if adopted.url:
         return ValidationTarget(url=adopted.url, **about)
@@ -181,7 +179,7 @@ async def _adopted_target(server: WorkspaceServer, adopted: AdoptedSettings) -> 
 def with_locations(report: ValidationReport, root: Path, folder: Path) -> ValidationReport:
     """Return the report with the file and line of each finding, for the server in `folder`.
 
-    Files are relative to the root of the repository, which can be above the workspace.
+    Paths of files are relative to the root of the repository, which may be a parent folder of the workspace.
     """
     names = [tool["name"] for tool in report.listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
     prefix = git_text(root, "rev-parse", "--show-prefix")

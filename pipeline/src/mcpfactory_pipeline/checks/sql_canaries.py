@@ -1,7 +1,7 @@
-"""Canary values that a careless tool pastes into an SQL query.
+"""Canary values that a careless tool inserts into an SQL query.
 
-Two values add a true condition to the query, and two values add a false condition. A tool that uses its argument only
-as a value answers all four alike, apart from the repeated argument.
+Two values add a true condition to the query, and two values add a false condition. A correct tool answers all four
+values alike, apart from repeated arguments.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mcpfactory_pipeline.checks.canaries import MAX_ARGUMENTS, MAX_TOOLS, Canary
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_runtime.types import Json
 
-_CLOSED: Final = ("'", "')", '"')  # ends of a quoted value, also in parentheses
+_CLOSED: Final = ("'", "')", '"')  # ends of a quoted value, with and without a parenthesis
 _TRUE: Final = ("1=1", "3=3")
 _FALSE: Final = ("1=2", "3=4")
 
@@ -24,11 +24,11 @@ async def send_sql_canaries(
     made: Mapping[str, Mapping[str, Any]],
     ask: Callable[[CanaryProbe], Awaitable[WireExchange]],
 ) -> list[CanaryResult]:
-    """Send the canaries, and return the result of each argument.
+    """Send the canaries, and return the result for each argument.
 
     Args:
         tools: (name, tool) pairs of the tools that may be called.
-        made: tool → arguments of a call that it answered, for each of `tools`.
+        made: tool → arguments of a call that the tool answered, for all `tools`.
         ask: sends a probe.
     """
     found = [(name, tool, takes_text(name, tool)[:MAX_ARGUMENTS]) for name, tool in tools]
@@ -53,7 +53,7 @@ async def _examine(
 
 
 def _conditions(answers: Mapping[str, tuple[CanaryProbe, WireExchange]]) -> Iterator[str]:
-    """Yield a true and a false condition, and the others only if the first two got different answers."""
+    """Yield a true and a false condition; if the answers differ, yield the second pair."""
     yield _TRUE[0]
     yield _FALSE[0]
     if _text(*answers[_TRUE[0]]) != _text(*answers[_FALSE[0]]):
@@ -67,7 +67,7 @@ def _depends_on_condition(answers: Mapping[str, tuple[CanaryProbe, WireExchange]
 
 
 def _text(probe: CanaryProbe, exchange: WireExchange) -> str:
-    """Return the answer without the value that was sent, which the tool may repeat."""
+    """Return the answer without the value that was sent, because a tool may repeat its arguments."""
     value = str(probe.params["arguments"][probe.argument])
     text = json.dumps((exchange.result, exchange.error), ensure_ascii=False)
     return text.replace(json.dumps(value, ensure_ascii=False)[1:-1], "")

@@ -1,4 +1,4 @@
-"""Checks with two clients of a server at a URL: equal ids, a GET stream beside a call, texts of only one client."""
+"""Check a server at a URL with two clients: equal ids, a call during a GET stream, and texts of one client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_runtime.types import Json
 
 _PAIRS: Final = 2
-_CALLS: Final = 10  # maximum number of calls by each client
+_CALLS: Final = 10  # maximum number of calls per client
 _PATIENCE: Final = 5.0  # seconds; timeout of an answer, even while another request runs
 
 
@@ -32,15 +32,14 @@ async def observe_two_clients(
 
     Then send texts from the first client, and make calls from the second client.
 
-    Only lists, and calls of tools with readOnlyHint, are repeated, and only if they were answered before.
+    Only lists, and calls of tools with `readOnlyHint`, are repeated, and only if they were answered before.
 
     Args:
-        evidence: the record to fill.
+        evidence: the observations to extend.
         clients: two open sessions.
         planned: the calls that were already made, with their results.
         requests: builds the requests, and sends them until the time limit.
-        one_user: both clients have the same credentials. A user may see their own texts, so the probe sends no marker
-            texts.
+        one_user: True if both clients have the same credentials. Users may see their own texts, so no texts are sent.
     """
     first, second = clients
     reading = evidence.read_only_tools
@@ -55,8 +54,8 @@ async def observe_two_clients(
         answer = await first.ask_beside_stream(message, _PATIENCE)
         evidence.beside_stream = (known, answer) if answer is not None else None
     plans = [plan for plan, _ in repeated]
-    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # only one of two variants per tool
-    # Call these tools last, because their calls may overwrite the text of the first client.
+    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # one variant per tool
+    # Call these tools last, because they may overwrite the first client's text.
     written = {plan.tool for plan in texts}
     reads = sorted(plans if texts else (), key=lambda plan: plan.tool in written)
     for client, made, answers in ((first, texts, evidence.first_client), (second, reads, evidence.second_client)):
@@ -70,7 +69,7 @@ def _call(planned: PlannedCall) -> Json:
 
 
 def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[WireExchange, WireExchange]]:
-    """Return pairs of the slowest request, preferably a tool call, and a request with a different result."""
+    """Return pairs: the slowest request, preferably a tool call, and a request with a different result."""
     others = [call.exchange for call in evidence.others if not call.failed]
     lists = [listing.exchanges[0] for listing in evidence.lists.values() if listing.exchanges]
     known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < QUICK]
@@ -83,9 +82,9 @@ def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[Wire
 async def _ask_together(
     first: Conversation, second: Conversation, one: WireExchange, other: WireExchange, requests: Requester
 ) -> ConcurrentRequests:
-    """Send two requests with the same ID at the same time.
+    """Send two requests with the same id at the same time.
 
-    Repeat both requests alone if an answer differs from the earlier one.
+    If an answer differs from the earlier one, repeat each request alone.
     """
 
     def message(known: WireExchange) -> Json:

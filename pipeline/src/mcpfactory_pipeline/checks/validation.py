@@ -37,9 +37,9 @@ from mcpfactory_runtime.oauth.steps_and_metadata import is_loopback
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # a constant nonce, so that equal servers give equal reports
-_SHORTEST_SECRET: Final = 8  # minimum characters of a masked secret; shorter texts occur everywhere in a report
-_A_CASE: Final = 2.0  # seconds per evaluation case, including its processes
-# Factor: minimum seconds per evaluation case, as a multiple of the first answer's duration.
+_SHORTEST_SECRET: Final = 8  # minimum characters of a masked secret; a shorter text may also occur in ordinary text
+_A_CASE: Final = 2.0  # seconds per evaluation case, including the start of its processes
+# Factor: an evaluation case gets at least this multiple of the first answer's duration.
 _ITS_STARTS: Final = 12
 _A_CALL: Final = 0.03  # seconds per case, so that a server with 10,000 tools gets enough time
 
@@ -53,10 +53,10 @@ async def validate(
     today: date | None = None,
     evaluations: EvaluationSetup | None = None,
 ) -> ValidationReport:
-    """Examine `target` and return the report: `observe_server`, then evaluate all rules.
+    """Observe `target`, evaluate all rules, and return the report.
 
-    `waivers` are the waivers of the server; `policy` selects the waivers that count, and `today` (by default the
-    current day in UTC) determines the expired waivers. `evaluations` are cases with known answers.
+    `waivers` are the waivers of the server. `policy` selects the waivers that count; waivers expire by `today`
+    (default: the current day in UTC). `evaluations` are cases with known answers.
     """
     evidence, secrets = await observe_server(target, timeout=timeout, evaluations=evaluations)
     today = today or utc_now().date()
@@ -74,13 +74,13 @@ async def observe_server(
 ) -> tuple[Evidence, dict[str, str]]:
     """Return the observations of `target`, and the values that a report must mask.
 
-    `timeout` is the time limit in seconds, plus extra time for each case. The same limit applies separately to the API
-    failures, and to the expected calls of `evaluations`. `connect` opens the connection to a server that has neither a
+    `timeout` is the time limit in seconds; each case extends it. The API failures, and the expected calls of
+    `evaluations`, each have the same time limit again. `connect` opens the connection to a server that has neither a
     command nor a URL.
 
-    A server that is started here gets the canary as the value of each secret that its report lists. If `target` has
-    cases, the server's API is the stub upstream. Bad servers lead to findings, never to exceptions. The function needs
-    an asyncio event loop.
+    Each secret in the server's report gets the canary as its value, if the server is started here. If `target` has
+    cases, the server's API is a stub. A bad server leads to findings, never to exceptions. An asyncio event loop must
+    be running.
 
     Raises:
         ValidationTargetError: the cases or a report are unreadable.
@@ -94,7 +94,7 @@ async def observe_server(
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
     for name, value in target.headers.items():
-        both = (value, corrupt_credentials(value))  # the authorization probes also send the corrupted value
+        both = (value, corrupt_credentials(value))  # the authorization probes also send a corrupted value
         # A report may contain the credentials without the name of their scheme.
         words = [*both, *(one.rpartition(" ")[2] for one in both)]
         words = list(dict.fromkeys([*words, *(json.dumps(one)[1:-1] for one in words)]))
@@ -146,7 +146,7 @@ async def observe_server(
 
 
 def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], file: Path | None) -> None:
-    """Refuse example calls of tools that the server does not list, because such calls would be skipped silently."""
+    """Refuse example calls of tools that the server does not list, because they would be skipped silently."""
     known = {name for name, _ in evidence.named_tools}
     strange = sorted({str(one["tool"]) for one in examples} - known)
     if known and strange:
@@ -157,19 +157,18 @@ def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], fi
 
 
 def _place(target: ValidationTarget) -> Path | None:
-    """Return the folder where the search for the server's report starts."""
     return target.cases.parent if target.cases is not None else target.cwd
 
 
 def _environ(target: ValidationTarget) -> dict[str, str]:
-    """Return variables: canary values for secrets, dummy values for other variables, and the caller's values."""
+    """Return environment variables: canaries for secrets, dummy values for other variables, and the caller's values."""
     wanted = required_variables(_place(target))
     dummies = {name: CANARY if secret else "dummy" for name, secret in wanted.items()}
     return {"MCPFACTORY_CANARY": CANARY} | dummies | dict(target.environ)
 
 
 def _guarded(secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return the values that must not appear in any output: the canary, and values whose names suggest secrets."""
+    """Return the values that no output may show: the canary, and values whose names suggest secrets."""
     words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
     return {
         name: value for name, value in secrets.items() if value == CANARY or any(word in name.upper() for word in words)

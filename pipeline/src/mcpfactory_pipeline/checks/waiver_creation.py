@@ -1,4 +1,4 @@
-"""Create temporary waivers of a rule's findings: an entry in the server's waivers.toml, and an event in its history."""
+"""Create temporary waivers of a rule's findings, in the server's waivers.toml and in its history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mcpfactory_runtime.errors import Exit
 
 
 class WaiverArgumentError(ConfigError):
-    """Error for a waiver whose day or reason is invalid."""
+    """Error for a waiver with an invalid day or reason."""
 
     exit_code = Exit.USAGE
 
@@ -42,14 +42,14 @@ def waive_rule(
 ) -> dict[str, Any]:
     """Waive a rule's findings about a server, up to and including a day, in the name of the actor.
 
-    A waiver for drift covers only the currently known drift: `offer` is the hash of the known drift, and `covers`
-    describes the known drift. Return the waiver with `server`, `file` (relative to the workspace) and `dry_run`;
-    `replaced` describes the replaced waiver, if any.
+    A waiver for drift covers only the drift that is known now. `offer` is then the hash of the known drift, and
+    `covers` describes the known drift. The result is the waiver with `server`, `file` (relative to the workspace) and `dry_run`.
+    `replaced` describes the waiver that the new one replaces.
 
     Raises:
         NotFoundError: unknown server, rule or tool.
-        WaiverArgumentError: the day is invalid or past, the reason is missing, or a tool is given for a rule without
-            tools.
+        WaiverArgumentError: the day is invalid or past, the reason is missing, or a rule that does not concern
+            tools gets a tool.
         InvalidReasonError: the reason is too long.
         RefusedError: `[waivers]` of the workspace forbids the waiver, or no drift is known.
         ConfigError: as for `read_waivers`.
@@ -105,7 +105,6 @@ def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[Drif
 
 
 def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiver, today: date) -> None:
-    """Refuse a waiver that the policy does not allow, or a person without permission to waive."""
     others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]
     reason = refused_waivers([*others, waiver], policy, today).get(waiver, "")
     if policy.by and current_actor() not in policy.by:
@@ -118,7 +117,6 @@ def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiv
 
 
 def _require_tool(workspace: Workspace, server: WorkspaceServer, tool: str) -> None:
-    """Refuse a tool that is in no report, recorded tool list or source of the server."""
     report = inspection_report(server.folder) or {"tools": []}
     known = {str(one["name"]) for one in report["tools"]} | _kept_names(workspace, server.name)
     if tool.partition(".")[0] not in known and tool not in known and not _in_sources(server.folder / "src", tool):
@@ -126,7 +124,6 @@ def _require_tool(workspace: Workspace, server: WorkspaceServer, tool: str) -> N
 
 
 def _kept_names(workspace: Workspace, server: str) -> set[str]:
-    """Return the tools that the newest candidate listed; empty if its list is not on this machine."""
     try:
         candidate = Store(workspace).state(server).candidate
         contract = stored_contract(workspace.artifacts / server / candidate) if candidate else None

@@ -94,14 +94,14 @@ def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[
     """Add a person. Names that differ only in case or spaces belong to one person."""
     same = next((one for one in people if normalize_person_name(one) == normalize_person_name(name)), None)
     if same is not None or not normalize_person_name(name):
-        who, of = printable(name), f" and {printable(same)}" if same not in {None, name} else " twice"
+        who, of = printable(name), f" and {printable(same)}" if same not in {None, name} else ""
         if same is None:
             raise ConfigError(
                 f"{where} has an invalid name: {who!r} has no letter, digit or symbol",
                 hint="write the line as `name: token`",
             )
         raise ConfigError(
-            f"{where} names {who}{of}: both are the same person",
+            f"{where} names the same person again: {who}{of}",
             hint=(
                 "remove one of the lines; names that differ only in case, spaces or invisible characters belong to the "
                 "same person"

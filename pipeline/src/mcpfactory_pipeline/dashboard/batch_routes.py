@@ -140,6 +140,6 @@ def _batched(request: Request) -> Action:
     name = request.path_params["action"]
     if name not in BATCHED:
         raise NotFoundError(
-            f"the action {name!r} cannot be used for several candidates", hint=f"use one of {', '.join(BATCHED)}"
+            f"the action {name!r} is not available for several candidates", hint=f"use one of {', '.join(BATCHED)}"
         )
     return ACTIONS[name]

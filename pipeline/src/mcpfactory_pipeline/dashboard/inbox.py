@@ -366,7 +366,7 @@ def parse_confirmations(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str
     else:
         raise ConfigError(
             "'items' is not a list of objects with a 'server'",
-            hint="send the values of `settled` from the response to the check",
+            hint="copy the values of `settled` from the check response into this request",
         )
     _require_few(len(pairs))
     return pairs

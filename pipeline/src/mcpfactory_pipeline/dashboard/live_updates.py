@@ -212,7 +212,7 @@ class PageSubscriptions:
         """Return a stream of the changes of a page. `make` creates the poll if nobody follows the page yet."""
         if self._listeners >= _MAX_LISTENERS:
             raise TooManySubscribersError(
-                f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",
+                f"too many browsers follow live updates: the maximum is {_MAX_LISTENERS}",
                 hint="close a browser, or reload this page for an update",
             )
         async with self._joining:  # concurrent requests share one first poll

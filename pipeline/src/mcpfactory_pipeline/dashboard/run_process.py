@@ -42,7 +42,7 @@ class RunProcesses:
         with self._guard:
             if len(self._processes) >= _MAX_RUNS:
                 raise StageError(
-                    f"{_MAX_RUNS} runs of this dashboard are still running, which is the maximum",
+                    f"too many runs of this dashboard are in progress: the maximum is {_MAX_RUNS}",
                     hint="wait until one of these runs ends",
                 )
             log.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ class RunProcesses:
             if elapsed > _START_TIMEOUT:
                 raise StageError(
                     f"the run of {server} has not started yet",
-                    hint="open the list of runs, which shows each run that has started",
+                    hint="open the list of runs to see whether the run has started",
                 )
         return run
 

@@ -261,7 +261,7 @@ def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
         )
     if "path" not in own[0]["request"]:
         raise StageError(
-            f"{tool} cannot be tried: the API operation has a separate server URL, which the stub API cannot replace",
+            f"{tool} cannot be tried: the stub API cannot replace the separate server URL of the API operation",
             hint=f"call the real API with 'mcpfactory call {server.name} {tool}'",
         )
     return own[0]
@@ -283,7 +283,7 @@ def _tool_of(detail: ServerDetail, tool: str) -> Mapping[str, Any]:
     found = next((one for one in tools if one.get("name") == tool), None)
     if found is None:
         raise NotFoundError(
-            f"{detail.facts.name} has no tool {tool!r}", hint="open the tools page of the server, which lists the tools"
+            f"{detail.facts.name} has no tool {tool!r}", hint="find the tool on the tools page of the server"
         )
     return found
 

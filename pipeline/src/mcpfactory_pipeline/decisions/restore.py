@@ -156,8 +156,8 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
     with _sources(server, wanted) as (folder, words):
         if folder is None:
             raise StateError(
-                f"{wheel} is not on this machine, and its sources ({wanted[:19]}…) were not found in "
-                f"servers/{server.name} or in its last {_COMMITS} commits",
+                f"{wheel} is not on this machine, and the wheel's sources ({wanted[:19]}…) are neither in "
+                f"servers/{server.name} nor in the last {_COMMITS} commits of that folder",
                 hint=f"copy {copy} from another machine, or fetch the branch with the sources of the wheel",
             )
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):

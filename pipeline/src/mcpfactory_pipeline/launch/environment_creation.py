@@ -60,7 +60,7 @@ def create_environment(
         if lacking:
             raise StageError(
                 f"the environment of {server.name} cannot be created: {_reason(str(error))}; the environment "
-                f"of mcpfactory cannot be used instead, because that environment does not contain {lacking}",
+                f"of mcpfactory cannot be used: that environment does not contain {lacking}",
                 hint=_hint(error, folder),
             ) from error
         notify(
@@ -98,8 +98,8 @@ def _check(needs: Requirements, shown: str) -> None:
         ) from error
     if not fits:
         raise ServerError(
-            f"{shown}: requires-python {needs.python} excludes Python {platform.python_version()}, which "
-            "mcpfactory runs on",
+            f"{shown}: requires-python {needs.python} excludes Python {platform.python_version()}, the "
+            "version that runs mcpfactory",
             hint="widen 'requires-python', or install mcpfactory with a Python version that 'requires-python' allows",
         )
 

@@ -41,7 +41,7 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
     if server.adopted is not None:
         if web or arguments:
             raise ServerError(
-                f"{server.name} is an adopted server, which does not accept options of mcpfactory",
+                f"{server.name} does not accept options of mcpfactory, because the server was adopted",
                 hint=f"add the options to 'start' in servers/{server.name}/mcpfactory.toml",
             )
         from mcpfactory_pipeline.launch.adopted_commands import adopted_source_command  # noqa: PLC0415 - heavy

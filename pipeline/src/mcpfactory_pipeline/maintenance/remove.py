@@ -138,7 +138,7 @@ def hold_run_lock(store: Store, server: str) -> Iterator[None]:
             raise
         stages = ", ".join(holder["stages"])
         raise RefusedError(
-            f"a run of {server} is under way (process {holder['pid']}{stages and f', running: {stages}'})",
+            f"a run of {server} is in progress (process {holder['pid']}{stages and f', running: {stages}'})",
             hint="wait until the run has finished, or stop the run",
         ) from error
 

@@ -118,7 +118,7 @@ def _refuse_history(store: Store, new: str) -> None:
     state = store.state(new) if new in store.servers() else ServerState(new)
     if state != ServerState(new) and not (state.retired and "gone" in state.retired):
         raise RefusedError(
-            f"an earlier server {new} was not removed with 'mcpfactory remove'",
+            f"the history of an earlier server {new} still exists",
             hint=f"choose another name, or run 'mcpfactory remove {new}'",
         )
 

@@ -172,7 +172,7 @@ class Install(ConfirmedOperation):
                 raise OperationError("--from and --env cannot be combined with a URL", hint="--token-variable NAME")
             if not by_person:
                 raise OperationError(
-                    "agents install servers of the workspace only",
+                    "agents can install only servers of the workspace",
                     hint=f"ask a person to run 'mcpfactory install {self.server} --client CLIENT'",
                 )
             return remote_target(self.server, name=self.name, variable=self.token_variable), ()

@@ -49,7 +49,7 @@ Answers = Annotated[
 Trust = Annotated[
     bool,
     param(
-        "Use a template from git or a package without confirmation",
+        "Skip the confirmation for a template from git or a package",
         omit={"mcp": "a person decides about third-party code"},
     ),
 ]

@@ -71,7 +71,7 @@ class Publish(ConfirmedOperation):
     )
     channel: Channel = "production"
     options: tuple[str, ...] = param(
-        "Set a target option, instead of its value in mcpfactory.toml (repeatable)",
+        "Override a target option of mcpfactory.toml (repeatable)",
         (),
         flags=("--set",),
         metavar="TARGET.OPTION=VALUE",

@@ -258,7 +258,7 @@ def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | N
         return EXECUTORS["dask"](name, jobs)
     where = "--executor" if wanted else f"{workspace.root / CONFIG}: pipeline.executor"
     raise ConfigError(
-        f"{where} is {name!r}, which is not a valid executor",
+        f"{where}: {name!r} is not a valid executor",
         hint=f"use one of {', '.join(EXECUTORS)}, or tcp://host:port of a dask scheduler",
     )
 
@@ -268,7 +268,7 @@ def _dask(address: str, jobs: int | None) -> Executor:
         from mcpfactory_pipeline.run.dask import DaskExecutor  # noqa: PLC0415 - optional extra, and a second to load
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"the executor dask needs {error.name}, which is not installed", hint="pip install 'mcpfactory[dask]'"
+            f"the executor dask cannot be used: {error.name} is not installed", hint="pip install 'mcpfactory[dask]'"
         ) from error
     return DaskExecutor(address, jobs)
 

@@ -118,7 +118,7 @@ class OperationTools:
             message = "\n".join((f"{changed}{who} asks: {asked.ask(tried)}", *shown, *its))
             answer = await ctx.elicit(message, _FORM, key=asked.subject(tried))
             if not (answer.accepted and answer.content.get("yes") is True):
-                raise ToolError("The person did not confirm the action, so nothing was changed.")
+                raise ToolError("Nothing was changed: the person did not confirm the action.")
             confirmed = client_person(ctx)
             made = await self._access.read(_make, asked.bind(tried), who, confirmed)
             if isinstance(made, OperationResult):
@@ -128,7 +128,7 @@ class OperationTools:
             changes = changed_facts(getattr(tried, "precondition", ""), made.facts, getattr(tried, "facts", {}))
             changed = "".join(f"Since you were asked, this has changed: {one.words}\n" for one in changes)
             tried = await self._try(ctx, asked.model_copy(update={"precondition": ""}))
-        raise ToolError(f"{changed}The state changed during each question to the person, so nothing was changed.")
+        raise ToolError(f"{changed}Nothing was changed: the state changed each time before the person answered.")
 
     async def _try(self, ctx: Context, asked: ConfirmedOperation) -> OperationResult:
 

@@ -71,7 +71,7 @@ class WorkspaceAccess:
                 return name
             raise ConfigError(
                 f"{name} is not at a public address",
-                hint=f"ask the operator to permit it: mcpfactory serve --documents {host_port_of(name) or 'HOST'}",
+                hint=f"ask the operator to permit the address: mcpfactory serve --documents {host_port_of(name) or 'HOST'}",
             )
         folders = (self.root, *(Path(one).expanduser() for one in self.documents if _is_folder(one)))
         with suppress(OSError, RuntimeError, ValueError):  # the path contains a circular link or an invalid name
@@ -117,7 +117,7 @@ class WorkspaceAccess:
         if name.startswith(("git+", "package:")):
             raise ConfigError(
                 "a person must review templates from git and from packages before use",
-                hint=f"ask a person to type: mcpfactory new NAME --template {name}",
+                hint=f"ask a person to run: mcpfactory new NAME --template {name}",
             )
         return self.document(name) if re.search(r"[/\\.]", name) else name
 

@@ -75,7 +75,7 @@ def check_restart(stage: Stage, before: set[str]) -> None:
     """Check that a rejection restarts an earlier stage."""
     if stage.approval and stage.approval.restart and stage.approval.restart not in before:
         raise setting_error(
-            f"stage {stage.name}: 'on_rejection' is {stage.approval.restart!r}, which is not an earlier stage",
+            f"stage {stage.name}: 'on_rejection' must be an earlier stage, not {stage.approval.restart!r}",
             did_you_mean(stage.approval.restart, sorted(before), "stages"),
         )
 

@@ -351,7 +351,7 @@ class Store:
         """Return the error for a state file without a history."""
         where = self.where(server, "history")
         return StateError(
-            f"{where} is missing or empty, but the state exists", hint=f"restore it: git checkout -- {where}"
+            f"{where} is missing or empty, but the state exists", hint=f"restore the file: git checkout -- {where}"
         )
 
     def _unwritable(self, server: str, error: OSError, after: str = "nothing was lost") -> StateError:

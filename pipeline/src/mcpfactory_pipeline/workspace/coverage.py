@@ -92,4 +92,6 @@ def _read(file: Path) -> dict[str, Any] | None:
 
 
 def _damaged(error: Exception) -> StageError:
-    return StageError(f"{REPORT} cannot be read: {error!r}", hint="delete it; the stage generate writes it again")
+    return StageError(
+        f"{REPORT} cannot be read: {error!r}", hint="delete the file; the stage generate writes a new file"
+    )

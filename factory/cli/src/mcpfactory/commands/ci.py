@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.delivery.ci.fold import FoldedServer, RefusedShardResult
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-RunId = Annotated[
-    str, typer.Option("--run", metavar="ID", help="Use this run ID, which `mcpfactory ci matrix` printed")
-]
+RunId = Annotated[str, typer.Option("--run", metavar="ID", help="Run ID from the output of `mcpfactory ci matrix`")]
 app = typer.Typer(help="Run the pipeline in CI: assign jobs and merge results.")
 
 
@@ -31,7 +29,7 @@ def ci(
         bool, typer.Option("--check", help="Check that the workflow is up to date; write nothing")
     ] = False,
     against: Annotated[
-        str, typer.Option(metavar="BASE", help="With --check: refuse invalid changes of histories since this commit")
+        str, typer.Option(metavar="BASE", help="With --check: also check history changes since this commit")
     ] = "",
     pushed: Annotated[
         bool,
@@ -41,7 +39,7 @@ def ci(
         ),
     ] = False,
     release: Annotated[
-        bool, typer.Option("--release", help="Write the workflow that publishes a release when a release tag is pushed")
+        bool, typer.Option("--release", help="Write the workflow that publishes pushed release tags")
     ] = False,
     provider: Provider = "github",
     factory: Factory = "",
@@ -176,7 +174,7 @@ def run(
         str,
         typer.Option(
             metavar="NAMES",
-            help="Run these servers (names separated by spaces), as `mcpfactory ci matrix` printed them",
+            help="Run these servers (names separated by spaces)",
         ),
     ] = "",
     run_id: RunId = "",
@@ -242,17 +240,15 @@ def fold(
         str,
         typer.Option(
             metavar="MATRIX",
-            help="Accept results as this job matrix (JSON) assigns them; FOLDER/shard-N: results of job N",
+            help="Accept from FOLDER/shard-N only what this JSON matrix assigns to job N",
         ),
     ] = "",
     server: Annotated[
-        str, typer.Option(metavar="NAME", help="Instead of --assigned: accept only results of this server")
+        str, typer.Option(metavar="NAME", help="Accept only results of this server (instead of --assigned)")
     ] = "",
-    branch: Annotated[
-        str, typer.Option(metavar="BRANCH", help="Also merge the decisions that are recorded on this branch")
-    ] = "",
+    branch: Annotated[str, typer.Option(metavar="BRANCH", help="Also merge decisions recorded on this branch")] = "",
     released: Annotated[
-        bool, typer.Option("--released", help="Also accept the publish job's events `promoted` and `published`")
+        bool, typer.Option("--released", help="Accept `promoted` and `published` events of the publish job")
     ] = False,
     summary: Annotated[Path | None, typer.Option(metavar="FILE", help="Append a Markdown summary to this file")] = None,
 ) -> None:

@@ -21,28 +21,28 @@ _Export = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Export the dashboard as a static site to this folder, replace an earlier export, and exit",
+        help="Write or update a static site in this folder, and exit",
     ),
 ]
 _AllowActions = Annotated[
     bool,
     typer.Option(
         "--allow-actions",
-        help="Allow actions for users who log in with MCPFACTORY_DASHBOARD_TOKEN or a token of --token-file",
+        help="Allow actions; users log in with a token from MCPFACTORY_DASHBOARD_TOKEN or --token-file",
     ),
 ]
 _TokenFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Accept the tokens in this file (lines: `name: token`; mode 600)"),
+    typer.Option(metavar="FILE", help="Read tokens from this file: `name: token` lines, mode 600"),
 ]
 _ProxyHeader = Annotated[
     str,
     typer.Option(
         metavar="HEADER",
-        help="With --allow-actions: read the user name from this header of the proxy; requires MCPFACTORY_DASHBOARD_PROXY_SECRET",
+        help="With --allow-actions: read the user name from this proxy header [requires MCPFACTORY_DASHBOARD_PROXY_SECRET]",
     ),
 ]
-_PublicUrl = Annotated[str, typer.Option(metavar="URL", help="URL at which users reach the dashboard through a proxy")]
+_PublicUrl = Annotated[str, typer.Option(metavar="URL", help="Public URL of the dashboard behind a proxy")]
 
 
 def dashboard(

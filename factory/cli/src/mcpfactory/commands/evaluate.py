@@ -46,7 +46,7 @@ class EvaluateOptions:
         list[str] | None,
         typer.Option(
             metavar="full|search",
-            help="Show the model all tools (full), or three that find, describe and call them (search) (repeatable)",
+            help="Show the model all tools (full), or three tools that find, describe and call them (search) (repeatable)",
         ),
     ] = None
     profile: Annotated[
@@ -58,9 +58,7 @@ class EvaluateOptions:
     ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(
-            metavar="AMOUNT", help="Stop when the cost reaches this amount, at the prices in mcpfactory.toml", min=0
-        ),
+        typer.Option(metavar="AMOUNT", help="Stop at this total cost, computed from prices in mcpfactory.toml", min=0),
     ] = None
     minimum: Annotated[
         float,
@@ -68,7 +66,7 @@ class EvaluateOptions:
             "--min",
             metavar="SHARE",
             help=(
-                f"Fail if a smaller share (0 to 1) of questions finds the right tool in the first {_COUNTED} results; with "
+                f"Minimum share (0 to 1) of questions that find the right tool in the first {_COUNTED} results; with "
                 "--model: minimum of the pass rate's lower confidence bound"
             ),
             min=0,
@@ -77,7 +75,7 @@ class EvaluateOptions:
     ] = 0.0
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Compare the results with this report of an earlier --model run"),
+        typer.Option(metavar="FILE", help="Compare the results with this earlier --model report"),
     ] = None
     report: Annotated[
         bool,
@@ -87,7 +85,7 @@ class EvaluateOptions:
         bool,
         typer.Option(
             "--check-cases",
-            help="Repeat the questions with swapped tool names and descriptions; report each case that passes anyway",
+            help="Swap tool names and descriptions, and report cases that still pass",
         ),
     ] = False
     suggest: Annotated[
@@ -101,7 +99,7 @@ class EvaluateOptions:
         bool,
         typer.Option(
             "--propose",
-            help="Run no evaluation; propose new cases based on descriptions, examples, workflows and reports",
+            help="Only propose new cases, based on descriptions, examples, workflows and reports",
         ),
     ] = False
     as_json: AsJson = False
@@ -136,7 +134,7 @@ def evaluate_model(
         raise ConfigError(
             f"--max-cost cannot be applied: the price of {request.model} is unknown",
             hint=(
-                "set the prices per million tokens, read = … and written = …, in "
+                "set read = … and written = … (prices per million tokens) in "
                 f'[pipeline.evaluation.endpoints."{request.model}"]'
             ),
         )

@@ -33,7 +33,7 @@ def inbox(
         bool,
         typer.Option(
             "--notify",
-            help="Send new items to the receivers in [pipeline.events], each item once, and print the sent items",
+            help="Send each new item once to the receivers in [pipeline.events], and print the sent items",
         ),
     ] = False,
     show: Show = _SHOWN,

@@ -21,13 +21,13 @@ _Start = Annotated[
     bool,
     typer.Option(
         "--start",
-        help="If the server has no report, start the server in a sandbox to list its tools",
+        help="Start the server in a sandbox if no report lists the tools",
     ),
 ]
 
 
 _Client = Annotated[
-    str, typer.Option("--client", metavar="CLIENT", help="Show what this client would refuse, such as gemini")
+    str, typer.Option("--client", "-c", metavar="CLIENT", help="Show what this client would refuse, such as gemini")
 ]
 
 

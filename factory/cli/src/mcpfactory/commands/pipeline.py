@@ -54,7 +54,7 @@ def status(
         typer.Option(
             "--graph",
             metavar="FORMAT",
-            help="Draw the server's stages and their status as text, svg, json or mermaid",
+            help="Draw the stages and their status as text, svg, json or mermaid",
         ),
     ] = "",
     as_json: AsJson = False,
@@ -202,7 +202,7 @@ def _print_difference(entry: dict[str, Any]) -> None:
 def restore(
     names: Names = None,
     candidate: Annotated[
-        str, typer.Option(metavar="CANDIDATE", help="Restore the files of this candidate; requires one NAME")
+        str, typer.Option(metavar="CANDIDATE", help="Restore the files of this candidate [requires one NAME]")
     ] = "",
     as_json: AsJson = False,
 ) -> None:

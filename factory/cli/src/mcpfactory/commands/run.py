@@ -98,7 +98,7 @@ def login(
         typer.Option(metavar="SCOPE", help="Request this scope instead of the scopes of all tools (repeatable)"),
     ] = None,
     port: Annotated[
-        int, typer.Option(metavar="PORT", help="Receive the login result from the browser on this port of 127.0.0.1")
+        int, typer.Option(metavar="PORT", help="Receive the browser's login response on this local port")
     ] = 33418,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the login URL instead of opening a browser")

@@ -35,7 +35,7 @@ def serve(
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Serve the tools of all servers in the workspace")] = False,
     search: Annotated[
-        bool, typer.Option("--search", help="Offer only three tools, which find, describe and call the others")
+        bool, typer.Option("--search", help="Offer three tools that find, describe and call all other tools")
     ] = False,
     http: Http = False,
     host: Host = "127.0.0.1",
@@ -43,12 +43,10 @@ def serve(
     token: Annotated[
         str,
         typer.Option(
-            metavar="env:NAME|file:PATH", help="With --http: require callers to send the token in this variable or file"
+            metavar="env:NAME|file:PATH", help="With --http: require the token that this variable or file contains"
         ),
     ] = "",
-    public_url: Annotated[
-        str, typer.Option(metavar="URL", help="With --token: https URL at which clients reach the endpoint")
-    ] = "",
+    public_url: Annotated[str, typer.Option(metavar="URL", help="With --token: public https URL of the endpoint")] = "",
     documents: _Documents = None,
     workspace: Root = None,
 ) -> None:

@@ -157,7 +157,7 @@ def diff(
         str,
         typer.Option(
             metavar="BASE",
-            help="Compare with this channel, candidate or file [default: the last listed channel that offers the server]",
+            help="Compare with this channel, candidate or file [default: the last channel in mcpfactory.toml that offers the server]",
         ),
     ] = "",
     as_json: AsJson = False,

@@ -109,9 +109,7 @@ def show(source: Source, as_json: AsJson = False) -> None:
 
 @app.command("new")
 def new(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of the new template, which is written to templates/NAME")
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new template (folder: templates/NAME)")],
     as_json: AsJson = False,
 ) -> None:
     """Create a template in templates/.

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def run_declared(
     name: Name,
     record: Annotated[
-        str, typer.Option(metavar="URL", help="Call the API at this URL, and record its responses with secrets removed")
+        str, typer.Option(metavar="URL", help="Call the API at this URL, and record responses without secrets")
     ] = "",
     live: Annotated[
-        bool, typer.Option("--live", help="Call only read-only tools, against the real API; record nothing")
+        bool, typer.Option("--live", help="Call read-only tools with the real API, and record nothing")
     ] = False,
     update: Annotated[
         bool, typer.Option("--update", help="Replace the stored snapshots with the current tool results")

@@ -47,14 +47,14 @@ _Cases = Annotated[
 ]
 
 _WriteCases = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write a file for --cases: a call of each tool, with its arguments")
+    Path | None, typer.Option(metavar="FILE", help="Write a file for --cases with one call of each tool")
 ]
 
 _Env = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME[=VALUE]",
-        help="Set a variable for --command, and mask the value in reports; NAME alone copies the current value (repeatable)",
+        help="Set a variable for --command, masked in reports; NAME alone copies the current value (repeatable)",
     ),
 ]
 
@@ -62,14 +62,14 @@ _Headers = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="With --url: send this HTTP header with each request, and mask the value in reports (repeatable)",
+        help="With --url: send this HTTP header, masked in reports (repeatable)",
     ),
 ]
 
-_ClientId = Annotated[str, typer.Option(metavar="ID", help="With --url: get a token as this OAuth client")]
-_ClientSecretEnv = Annotated[str, typer.Option(metavar="NAME", help="Read the client's secret from this variable")]
-_Issuer = Annotated[str, typer.Option(metavar="URL", help="Send the secret only to this authorization server")]
-_Scopes = Annotated[list[str] | None, typer.Option(metavar="SCOPE", help="Request this scope (repeatable)")]
+_ClientId = Annotated[str, typer.Option(metavar="ID", help="With --url: get a token with this OAuth client ID")]
+_ClientSecretEnv = Annotated[str, typer.Option(metavar="NAME", help="Read the OAuth client secret from this variable")]
+_Issuer = Annotated[str, typer.Option(metavar="URL", help="Send the client secret only to this authorization server")]
+_Scopes = Annotated[list[str] | None, typer.Option(metavar="SCOPE", help="Request this OAuth scope (repeatable)")]
 
 _AllowCalls = Annotated[
     bool, typer.Option("--allow-calls", help="Also call tools that may change data, except destructive ones")
@@ -79,13 +79,11 @@ _PolicyName = Annotated[
     str,
     typer.Option(
         metavar="findings|promotion",
-        help="Fail on findings; with promotion, also fail on unverified checks [for a server in this workspace: promotion]",
+        help="Fail on findings, or also on unverified checks (promotion) [default for a workspace server: promotion]",
     ),
 ]
 
-_Explain = Annotated[
-    str, typer.Option(metavar="RULE", help="Print the requirement, source and fix of this rule; validate nothing")
-]
+_Explain = Annotated[str, typer.Option(metavar="RULE", help="Only print the requirement, source and fix of this rule")]
 
 
 def validate(

@@ -33,7 +33,7 @@ def literal(value: Any) -> str:
         return int.__repr__(value) if isinstance(value, int) else float.__repr__(value)
     if value is None or type(value) in (str, int, float, bool):
         return repr(value)
-    raise TypeError(f"{type(value).__name__} cannot be written as a literal")
+    raise TypeError(f"internal error: {type(value).__name__} has no Python literal (this is a bug; please report it)")
 
 
 def call(name: str, /, *arguments: str, **keywords: str) -> str:

@@ -112,7 +112,7 @@ def redirect_target(redirect: Redirect, url: str) -> str:
     if redirect.refusal == "target":
         raise FetchError(f"{url} redirects to a URL that is neither http nor https", "use the final URL")
     if url.startswith("https:") and not redirect.url.startswith("https:"):
-        raise FetchError(f"{url} redirects to {redirect.url}, which is not encrypted", "use the final URL")
+        raise FetchError(f"{url} redirects to the unencrypted URL {redirect.url}", "use the final URL")
     return redirect.url
 
 
@@ -120,7 +120,7 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
     if not has_web_scheme(url):
         raise FetchError(f"{url} is neither http nor https", "give an http or https URL, or the path of a file")
     if split_web_url(url) is None:
-        raise FetchError(f"{url} is not a valid URL: its host or its port is invalid", _URL_HINT)
+        raise FetchError(f"{url} is not a valid URL: the host or the port is invalid", _URL_HINT)
     host = host_of(url)
     if host not in {allowed.lower() for allowed in allowed_hosts}:
         message = f"{url} is on the host {host!r}, which is not allowed"

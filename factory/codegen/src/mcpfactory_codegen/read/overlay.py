@@ -221,7 +221,7 @@ def find_by_json_path(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]
         for match in compiled.finditer(data):
             found.append((tuple(match.parts), match.obj))
             if len(found) > MAX_MATCHED_NODES:
-                raise JsonPathError(f"it selects more than {MAX_MATCHED_NODES:,} nodes", "narrow it")
+                raise JsonPathError(f"the path selects more than {MAX_MATCHED_NODES:,} nodes", "narrow it")
     except (JSONPathError, RecursionError) as error:
         reason = " ".join(str(error).partition("\n")[0].split())[:200] or type(error).__name__
         raise JsonPathError(f"{path[:200]!r} is not a valid JSONPath: {reason}", "see RFC 9535") from None

@@ -112,7 +112,7 @@ def _apis(value: Any, read: Callable[[Any], tuple[ApiConfig, ...]]) -> tuple[Api
 def _profile_name(name: str) -> str:
     if not NAME.match(name) or name == _FULL:
         raise validation_error(
-            f"{name!r} is not a valid name of a profile",
+            f"{name!r} is not a valid profile name",
             f"use [a-z][a-z0-9-]*, but not {_FULL}, which always means all tools",
         )
     return name
@@ -179,7 +179,7 @@ class AdoptedSettings(Settings):
             raise validation_error(*found)
         if missing := [name for name in kind.required if not getattr(self, name)]:
             raise validation_error(
-                f"{missing[0]!r} is missing, which kind {self.kind!r} requires",
+                f"{missing[0]!r} is missing: kind {self.kind!r} requires this field",
                 "run 'mcpfactory adopt' to write this field",
             )
         return self

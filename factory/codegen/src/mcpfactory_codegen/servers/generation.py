@@ -256,7 +256,7 @@ def choose_server_name(name: str | None, text: str) -> str:
         return built.removesuffix("-api") or "api"
     if not NAME.match(name) or len(name) > _LONGEST_NAME:
         hint = f"use [a-z][a-z0-9-]*, at most {_LONGEST_NAME} characters"
-        raise CreateError(f"{name!r} is not a valid name of a server", hint, "name")
+        raise CreateError(f"{name!r} is not a valid server name", hint, "name")
     return name
 
 

@@ -205,7 +205,7 @@ def _copy(source: Path, target: Path) -> None:
                 raise RenderError(message)
             left -= file.lstat().st_size
             if left < 0:
-                raise RenderError(f"it has more than {MAX_BYTES} bytes")
+                raise RenderError(f"the template has more than {MAX_BYTES} bytes")
             (target / where).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target / where)
 
@@ -283,7 +283,7 @@ def render_in_subprocess(
                 command, input=json.dumps(data).encode(), env=environ, capture_output=True, timeout=seconds, check=False
             )
         except subprocess.TimeoutExpired:
-            raise RenderError(f"it timed out after {seconds:g} seconds") from None
+            raise RenderError(f"rendering timed out after {seconds:g} seconds") from None
     if done.returncode == _REFUSED:
         raise RenderError(done.stdout.decode(errors="replace"))
     if done.returncode:

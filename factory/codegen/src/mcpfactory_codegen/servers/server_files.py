@@ -137,7 +137,7 @@ class Lockfile:
             files = {name: LockfileEntry(**entry) for name, entry in data["files"].items()}
             return cls(files, str(data.get("template", "")))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            hint = "restore it from version control, or delete it: the next run writes it, and keeps your files"
+            hint = "restore the file from version control, or delete the file: the next run writes a new file, and keeps your files"
             raise LockfileError(f"{path} is damaged ({type(error).__name__})", hint) from None
 
     def text(self) -> str:

@@ -83,7 +83,7 @@ def _git(text: str) -> TemplateSource:
     host, ref = found["host"], found["ref"] or ""
     if "@" in host and (not found["url"].startswith("ssh://") or ":" in host.partition("@")[0]):
         raise TemplateSourceError(
-            "the address of the template contains a password or a user name, which must not be stored in mcpfactory.toml",
+            "the address of the template contains a user name or a password, but mcpfactory.toml must not contain secrets",
             "remove it, and use git's credential helper",
         )
     if host.startswith("-") or (ref and (not _REF.fullmatch(ref) or ".." in ref)):

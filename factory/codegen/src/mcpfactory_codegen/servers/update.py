@@ -241,7 +241,11 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
             message = f"the label of the document {one.place} is missing"
             raise CreateError(message, f"--from-openapi LABEL={one.place}; {hint}", "source")
         if label in places:
-            raise CreateError(f"two documents are given for {label or 'the API document'}", "give one", "source")
+            raise CreateError(
+                f"the document {label!r} was given twice" if label else "the API document was given twice",
+                "give one",
+                "source",
+            )
         places[label] = one.place
     return places
 
@@ -339,7 +343,7 @@ def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lockfi
         return
     what = "was changed by hand" if known else "was not written by mcpfactory"
     hint = f"use --from-openapi {target} to keep your file; to use the other document, move your file away first"
-    raise CreateError(f"{target} {what}, and another document would replace it", hint, "edited")
+    raise CreateError(f"{target} cannot be replaced by another document: the file {what}", hint, "edited")
 
 
 def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> bool:

@@ -9,7 +9,7 @@ try:
     from jwt.api_jws import PyJWS
     from jwt.exceptions import PyJWTError
 except ImportError as error:
-    raise RuntimeError("checking JWTs needs PyJWT\nhint: pip install 'mcpfactory-runtime[auth]'") from error
+    raise RuntimeError("JWT checks require PyJWT\nhint: pip install 'mcpfactory-runtime[auth]'") from error
 
 from mcpfactory_runtime.auth.jwks import PublicKey
 from mcpfactory_runtime.auth.tokens import TokenError

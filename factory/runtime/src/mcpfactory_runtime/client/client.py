@@ -287,8 +287,8 @@ class Client:
         answered = result.get("protocolVersion")
         if answered not in LEGACY:
             raise ProtocolError(
-                f"the server answered initialize with protocol version {answered!r}, which is unknown or has "
-                "no initialize handshake"
+                f"the initialize response has protocol version {answered!r}: the version is unknown or has no "
+                "initialize handshake"
             )
         self._use_revision(answered, LEGACY[answered])
         await self._session.notify("notifications/initialized")

@@ -41,7 +41,7 @@ def typed_result(result: Json, kind: type[T]) -> T:
             return adapter.validate_json(json.dumps(value))
         except ValidationError as error:
             reasons.append(str(error))
-    raise ResultError(f"the result is not a valid {kind!r}: {(reasons[-1] if reasons else 'it has no value')}")
+    raise ResultError(f"the result is not a valid {kind!r}: {(reasons[-1] if reasons else 'the value is missing')}")
 
 
 def _candidates(structured: Any, texts: list[str]) -> list[Any]:

@@ -234,7 +234,5 @@ def _project_field(name: str, field: Json, kinds: Mapping[str, frozenset[str]]) 
         field = {**field, "enum": [option["const"] for option in options], "enumNames": names}
         kind = "enum"
     if kind not in kinds:
-        raise ElicitationFormError(
-            f"the field {name!r} is a multiple choice, which this protocol revision does not support"
-        )
+        raise ElicitationFormError(f"field {name!r}: this protocol revision does not support multiple choice")
     return {key: value for key, value in field.items() if key in kinds[kind]}

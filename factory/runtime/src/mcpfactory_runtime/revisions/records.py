@@ -89,8 +89,8 @@ class Revision:
         named = self.methods.union(self.client_requests, self.notifications, self.client_notifications, self.cacheable)
         if unknown := named.union(self.wire_names).difference(METHODS):
             raise ValueError(
-                f"revision {self.name} uses {', '.join(sorted(unknown))}, which the table of methods does not "
-                "contain; hint: add a row to protocol/methods.py, or correct the name"
+                f"internal error: revision {self.name} uses unknown methods: {', '.join(sorted(unknown))} "
+                "(this is a bug; please report it)"
             )
 
     @cached_property

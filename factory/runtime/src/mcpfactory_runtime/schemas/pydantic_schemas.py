@@ -89,7 +89,7 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
             return adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
         except PydanticSerializationError as error:
             raise TypeError(
-                f"the returned value has no JSON form: {error}\nhint: annotate content blocks with their "
+                f"the returned value cannot be converted to JSON: {error}\nhint: annotate content blocks with their "
                 "types, such as list[Image | str], or remove the annotation"
             ) from None
 

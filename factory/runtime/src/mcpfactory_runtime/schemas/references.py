@@ -55,8 +55,8 @@ class SchemaReferences:
         for part, base in _parts(root, self._resources):
             if "$schema" in part and part is not root and _dialect(part["$schema"]) != self.dialect:
                 raise UnusableSchemaError(
-                    f"the schema mixes dialects: a part of it uses {part['$schema']!r}, which is not "
-                    "supported\nhint: write the whole schema in one dialect, preferably 2020-12"
+                    f"the schema mixes dialects: a part uses {part['$schema']!r}, but the root uses another "
+                    "dialect\nhint: write the whole schema in one dialect, preferably 2020-12"
                 )
             if base != self._base:
                 self._bases[id(part)] = base
@@ -110,8 +110,8 @@ def _dialect(uri: Any) -> SchemaDialect:
     known = _DIALECTS.get(str(uri).rstrip("#").partition("://")[2])
     if known is None:
         raise UnusableSchemaError(
-            f"the schema dialect {uri!r} is not supported\nhint: write the schema in 2020-12, which needs no $schema; "
-            "draft-06, draft-07 and 2019-09 also work"
+            f"the schema dialect {uri!r} is not supported\nhint: use 2020-12 (the default), "
+            "2019-09, draft-07 or draft-06"
         )
     return known
 

@@ -63,7 +63,7 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
     parser.add_argument("--metrics", action="store_true", help="with --http: serve Prometheus metrics at /metrics")
     parser.add_argument(
         "--store",
-        help="keep state in this store, which several processes can share: redis://HOST:PORT/0 or sqlite:///FILE (default: MCPFACTORY_STORE)",
+        help="share state between processes in this store: redis://HOST:PORT/0 or sqlite:///FILE (default: MCPFACTORY_STORE)",
     )
     parser.add_argument(
         "--log-format",
@@ -81,7 +81,7 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
     )
     if catalog:
         parser.add_argument(
-            "--mode", help=f"offer all tools, or three that find, describe and call them: {' or '.join(MODES)}"
+            "--mode", help=f"offer all tools, or three tools that find, describe and call them: {' or '.join(MODES)}"
         )
         parser.add_argument("--profile", help=f"offer only the tools of this profile: {', '.join(catalog.profiles)}")
     parser.add_argument("--dialect", help=f"list tools within the limits of these clients: {', '.join(DIALECTS)}")

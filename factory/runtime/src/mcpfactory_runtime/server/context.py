@@ -259,7 +259,7 @@ class Context(InjectedParameter):
     def wait(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
         """Run `ctx.elicit(…)` or another coroutine from a `def` handler."""
         if threading.get_ident() == self._thread:
-            raise RuntimeError("ctx.wait() is only for def handlers\nhint: use await in an async def handler")
+            raise RuntimeError("ctx.wait() works only in def handlers\nhint: use await in an async def handler")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     # -- tasks (overridden by `TaskContext`) ---------------------------------------------------------------------

@@ -254,7 +254,7 @@ def _content(html: str | None, path: str | PathLike[str] | None) -> str:
 
 def _check_uri(uri: str) -> None:
     if not uri.startswith("ui://") or "{" in uri or len(uri) == len("ui://"):
-        raise ValueError(f"{uri!r} is not a valid URI of an app\nhint: use ui://name")
+        raise ValueError(f"{uri!r} is not a valid app URI\nhint: use ui://name")
 
 
 def _check_names(where: str, what: str, given: Mapping[str, Any] | Sequence[str], known: Sequence[str]) -> None:

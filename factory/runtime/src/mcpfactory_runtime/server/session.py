@@ -154,8 +154,10 @@ class Session:
         try:
             data = self.connection.answer(call, outcome)
         except Exception:  # usually a ValueError; other errors are possible if the value changes during encoding
-            log.exception("the result of %s has no JSON form", call.method)
-            data = self.connection.answer(call, McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form"))
+            log.exception("the result of %s cannot be converted to JSON", call.method)
+            data = self.connection.answer(
+                call, McpError(INTERNAL_ERROR, "Internal error: the result cannot be converted to JSON")
+            )
         batch = self._batches.pop(call, None) if self._batches else None
         if batch is None:
             self.deliver(call, data)

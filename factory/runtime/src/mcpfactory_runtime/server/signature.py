@@ -159,8 +159,8 @@ def resolved_hints(handler: Handler) -> dict[str, Any]:
         return get_type_hints(target, include_extras=True)
     except NameError as error:
         raise TypeError(
-            f"{_name(handler)}: {error}\nhint: import the types of a handler's parameters outside `if "
-            "TYPE_CHECKING:` and outside functions; they are needed at run time"
+            f"{_name(handler)}: {error}\nhint: import the types of a handler's parameters at "
+            "module level, outside `if TYPE_CHECKING:`"
         ) from None
 
 

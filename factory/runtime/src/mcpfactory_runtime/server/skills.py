@@ -72,12 +72,12 @@ class _FrontmatterReader:
                 break
             body = line[len(indent) :]
             if body[0] in " \t":
-                raise self._error("indented more than the lines around it")
+                raise self._error("the line is indented more than the lines around it")
             if "\t" in line:
                 raise self._error("tabs are not supported; use spaces")
             pair = _PAIR.fullmatch(body)
             if pair is None:
-                raise self._error("not of the form `key: value`")
+                raise self._error("the line does not have the form `key: value`")
             if pair[1] in fields:
                 raise self._error(f"{pair[1]} appears twice")
             self._next += 1
@@ -103,7 +103,7 @@ class _FrontmatterReader:
         if _NUMBER.fullmatch(plain):
             return float(plain) if "." in plain else int(plain)
         if _AMBIGUOUS.fullmatch(plain):
-            raise self._error(f"YAML readers interpret {plain} differently; put it in quotes", back=1)
+            raise self._error(f"YAML readers interpret {plain} differently; put the value in quotes", back=1)
         if plain.startswith((*_SPECIAL, "- ", ": ")) or plain in ("-", ":") or ": " in plain or plain.endswith(":"):
             raise self._error("lists, maps and special characters are not supported; put the value in quotes", back=1)
         return plain
@@ -208,7 +208,7 @@ class Skill:
         self.name, self.description = front["name"], front["description"]
         if self.name != folder.resolve().name:
             raise SkillError(
-                f"{folder}: the skill is named {self.name}\nhint: use the same name for the folder and the skill"
+                f"{folder}: the skill has another name, {self.name}\nhint: use the same name for the folder and the skill"
             )
         segments = [segment for segment in prefix.split("/") if segment] if prefix else []
         for segment in segments:

@@ -87,7 +87,7 @@ def _json_text(value: Any) -> str:
         if (whole := replace_surrogates(value)) is not value:
             return _json_text(whole)
         raise TypeError(
-            f"the returned {type(value).__name__} has no JSON form: {error}\nhint: return a dict, a dataclass, "
+            f"the returned {type(value).__name__} cannot be converted to JSON: {error}\nhint: return a dict, a dataclass, "
             "a pydantic model or text; annotate content blocks with their types, such as list[Image | str], "
             "or remove the annotation"
         ) from None

@@ -42,7 +42,7 @@ def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes 
         from botocore import auth, awsrequest, credentials  # type: ignore[import-untyped]  # noqa: PLC0415 - a large library, optional, without types
     except ImportError:
         raise ToolError(
-            "Requests to this API are signed (AWS Signature Version 4), and the library that signs "
+            "Requests to this API require AWS Signature Version 4, but the library that signs "
             "requests is not installed.\nhint: ask the person who runs this server to install mcpfactory-runtime[aws]."
         ) from None
     host = urlsplit(url).hostname or ""

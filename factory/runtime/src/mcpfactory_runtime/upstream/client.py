@@ -341,7 +341,9 @@ class Upstream:
                 if wait > _LONGEST_WAIT or loop.time() + wait >= deadline:
                     return answer
             await asyncio.sleep(wait)
-        raise AssertionError("internal error: the last attempt neither returned nor raised")
+        raise AssertionError(
+            "internal error: the last attempt neither returned nor raised (this is a bug; please report it)"
+        )
 
     async def _exchange(
         self, request: UpstreamRequest, certificate: Certificate, limit: int, attempt: int = 0

@@ -77,11 +77,13 @@ def check_table_complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping
     wanted = [kind for kind in get_args(kinds) if kind]
     for kind in wanted:
         if kind not in table:
-            raise NotImplementedError(f"{name} has no row for {kind!r} of upstream/operation.py: add a row")
+            raise NotImplementedError(
+                f"internal error: {name} has no row for {kind!r} (this is a bug; please report it)"
+            )
     for kind in table:
         if kind not in wanted:
             raise NotImplementedError(
-                f"{name} has a row for {kind!r}, which upstream/operation.py does not list: remove the row"
+                f"internal error: {name} has a row for the unknown {kind!r} (this is a bug; please report it)"
             )
     return table
 
@@ -110,11 +112,11 @@ EXPLODED: Final[Mapping[str, bool]] = check_table_complete(
 def check_style(place: ParameterLocation, style: str) -> None:
     """Check a location and its style, or raise ValueError."""
     if place not in STYLES:
-        raise ValueError(f"{place!r} is not a valid place for a parameter; use one of {', '.join(STYLES)}")
+        raise ValueError(f"{place!r} is not a valid parameter location; use one of {', '.join(STYLES)}")
     if style and style not in STYLES[place]:
         known = ", ".join(STYLES[place]) or "none"
         raise ValueError(
-            f"the style {style!r} does not exist in {place} (known styles: {known}); update mcpfactory-runtime?"
+            f"unknown style {style!r} of a {place} parameter; known styles: {known}\nhint: update mcpfactory-runtime"
         )
 
 

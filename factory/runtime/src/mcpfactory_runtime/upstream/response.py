@@ -349,7 +349,7 @@ def _binary(content: bytes, kind: str, operation: Operation, store_file: StoreFi
     if len(content) > MAX_BLOB:
         if store_file is None:
             raise ToolError(
-                f"{_operation_name(operation)} answered with {kind} of {len(content):,} bytes; results embed "
+                f"{_operation_name(operation)} answered with {kind} of {len(content):,} bytes; a result can contain "
                 f"at most {MAX_BLOB:,}.\nhint: ask the person who runs this server to set MCPFACTORY_FILES to a folder for "
                 "such answers."
             )

@@ -464,7 +464,7 @@ def main() -> None:
     """Serve a file of cases until interrupted, and print the URL as the only line on stdout."""
     parser = argparse.ArgumentParser(description="Simulate an API from a file of cases.")
     parser.add_argument("cases", type=Path)
-    parser.add_argument("--port", type=int, default=0, help="port to listen on [default: any free one]")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on [default: any free port]")
     options = parser.parse_args()
     with suppress(KeyboardInterrupt):
         asyncio.run(_run(load_cases(options.cases), options.port))

@@ -204,7 +204,9 @@ class TokenManager:
             else:
                 self._auth_method = method if value else ""
                 return outcome
-        raise AssertionError("internal error: the last method neither returned nor raised")
+        raise AssertionError(
+            "internal error: the last method neither returned nor raised (this is a bug; please report it)"
+        )
 
     async def server(self, flow: OAuthFlow) -> AuthorizationServer:
         """Return the endpoints of a flow."""
@@ -329,7 +331,9 @@ class TokenManager:
                     raise
             else:
                 return self._to_grant(tokens, tokens.scopes or (), client_id)
-        raise AssertionError("internal error: the last refresh token caused neither a result nor an error")
+        raise AssertionError(
+            "internal error: the last refresh token caused neither a result nor an error (this is a bug; please report it)"
+        )
 
     async def _account_token(self, account: ServiceAccount, scopes: tuple[str, ...]) -> StoredToken:
         flow = self.flow("serviceAccount")
@@ -443,8 +447,8 @@ class OAuthCredentials:
             scopes = challenge.scopes or tuple(one for name in names for one in dict(operation.scopes).get(name, ()))
             raise ToolError(
                 f"{operation.method} {operation.path}: the API requires a token with more scopes: "
-                f"{' '.join(scopes)[:200] or 'unknown ones'}.\nhint: the person who runs this server grants the "
-                f"client these scopes{self._login_hint(names)} with `--scope`."
+                f"{' '.join(scopes)[:200] or 'unknown ones'}.\nhint: ask the person who runs this server to "
+                f"grant the client these scopes{self._login_hint(names)} with `--scope`."
             )
         if status != 401:
             return NO_CREDENTIALS

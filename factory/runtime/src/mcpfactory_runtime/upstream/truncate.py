@@ -131,7 +131,7 @@ def _compiled(expression: str) -> Any:
 
     try:
         if len(expression) > _LONGEST:
-            raise ValueError(f"it has more than {_LONGEST:,} characters")
+            raise ValueError(f"the expression has more than {_LONGEST:,} characters")
         return jmespath.compile(expression)
     except (ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0]

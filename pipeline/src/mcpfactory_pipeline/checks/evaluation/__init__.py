@@ -1,4 +1,4 @@
 """Evaluation cases with known answers, in YAML next to a server.
 
-The cases check that a search and a model select the right tools and calls.
+Each case checks that a search or a model selects the right tools and calls.
 """

@@ -1,4 +1,4 @@
-"""Models behind an Anthropic endpoint (messages with tools), through the vendor's client."""
+"""Models behind an Anthropic endpoint (messages with tools), through Anthropic's client library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class AnthropicChat(ModelChat):
 
     client = anthropic.AsyncAnthropic
     status_error = anthropic.APIStatusError
-    errors = (anthropic.AnthropicError, httpx2.HTTPError)  # HTTPError means that the connection broke within a response
+    errors = (anthropic.AnthropicError, httpx2.HTTPError)  # HTTPError means that the connection broke during a response
     final = (400, 401, 403, 404, 405, 413, 422)
 
     async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class AnthropicChat(ModelChat):
 
     @staticmethod
     def _answers(answers: Sequence[ToolAnswer]) -> list[dict[str, Any]]:
-        """Return the answers as one message, as the API requires."""
+        """Return all answers in one message, as the API requires."""
         blocks = [
             {"type": "tool_result", "tool_use_id": one.call.id, "content": one.text, "is_error": one.failed}
             for one in answers

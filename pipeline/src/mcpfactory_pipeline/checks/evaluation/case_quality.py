@@ -1,11 +1,10 @@
-"""Quality of evaluation cases, and proposals of new cases. Pure.
+"""Measure the quality of evaluation cases, and propose new cases. Pure.
 
-A case that also passes with swapped tool names or descriptions proves little.
+A case proves little if it still passes with swapped tool names or descriptions.
 
-Proposals come from tool descriptions, declared workflows, and recorded model behavior. Proposals are in a separate
-folder, and are never given to a model. A proposed question repeats words of the tool's description, which makes the
-tool too easy to find. A person must reword the question, make the arguments realistic, and move the case to the
-existing cases.
+Proposals are in a separate folder, and no model gets them. A proposed question repeats the words of the tool's
+description, so a search finds the tool too easily. To accept a proposal, a person rewords the question, makes the
+arguments realistic, and moves the case.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _TEXTS: Final = ("title", "description")
 
 
 def distort_tool_list(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the list with swapped descriptions or names, and a map of the changed names from shown name to tool.
+    """Return the list with swapped descriptions or names, and a map from each shown name to the real tool.
 
-    Each tool is swapped with the tool half a list away, because neighbors are often similar.
+    Each tool swaps with the tool half a list away, because neighbors are often similar.
 
     Args:
         tools: the tools as the server lists them.
-        words: `own` (no change), or a key of `DISTORTIONS`.
+        words: `own` for no change, or a key of `DISTORTIONS`.
     """
     if words == "own":
         return [dict(tool) for tool in tools], {}
@@ -59,7 +58,6 @@ def _with_texts(tool: Mapping[str, Any], giver: Mapping[str, Any]) -> dict[str, 
 
 
 def _without_texts(schema: Any) -> Any:
-    """Return a schema without titles, descriptions and examples; arguments with names such as `title` are kept."""
     if not isinstance(schema, Mapping):
         return schema
     kept = {key: value for key, value in schema.items() if key not in {*_TEXTS, "examples"}}
@@ -67,15 +65,15 @@ def _without_texts(schema: Any) -> Any:
 
 
 LISTS: Final = ("own", *DISTORTIONS)
-"""Variants of the tool list: with the server's own names and descriptions, and with each of `DISTORTIONS`."""
+"""Variants of the tool list: the server's own names and descriptions, and each kind of `DISTORTIONS`."""
 
 _NEAR: Final = 3  # number of top search results that must include the tool
-_HALF: Final = 0.5  # minimum share of passed attempts in a passed case
+_HALF: Final = 0.5  # minimum share of successful attempts for a case to pass
 
 
 @dataclass(frozen=True, slots=True)
 class CaseQuality:
-    """Pass rate of a case with each tool list, and the conclusion: `tells`, `worthless`, `restraint` or `fails`."""
+    """Pass rate of a case with each tool list, and the conclusion `tells`, `worthless`, `restraint` or `fails`."""
 
     case: str
     passed: Mapping[str, float]
@@ -83,7 +81,7 @@ class CaseQuality:
 
     @property
     def words(self) -> str:
-        """Return the meaning of the worth of a case as text."""
+        """Return the meaning of the worth as text."""
         hurt = [name for name in DISTORTIONS if self.passed[name] < _HALF]
         return {
             "tells": f"tells lists apart: fails with the {' and the '.join(hurt)} one",
@@ -106,7 +104,7 @@ def _judged(case: EvaluationCase, passed: Mapping[str, float]) -> CaseQuality:
 
 
 def rate_cases_from_report(cases: Sequence[EvaluationCase], report: ModelReport) -> list[CaseQuality]:
-    """Return the worth of each case, from the first profile and mode in a report that has every list of `LISTS`."""
+    """Return the worth of each case, from a report's first profile and mode with results for all `LISTS`."""
     first = report.settings[0]
     settings = {words: ModelRunSetting(first.profile, first.mode, words) for words in LISTS}
     return [
@@ -116,7 +114,7 @@ def rate_cases_from_report(cases: Sequence[EvaluationCase], report: ModelReport)
 
 
 def rate_cases_by_search(cases: Sequence[EvaluationCase], tools: Sequence[Mapping[str, Any]]) -> list[CaseQuality]:
-    """Return the worth of each case, from the ranks of its tools in a search index of each list; no model is asked."""
+    """Return the worth of each case without a model: from the ranks of its tools in a search of each list."""
     lists = {words: distort_tool_list(tools, words) for words in LISTS}
     found = []
     for case in cases:
@@ -139,7 +137,10 @@ _HEAD: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class ProposedCase:
-    """Proposed case that awaits review; `origin` is the case's source, `doubt` the question for the reviewer."""
+    """Proposed case that awaits review.
+
+    `origin` is the source of the case; `doubt` is the question for the reviewer.
+    """
 
     name: str
     question: str
@@ -149,7 +150,7 @@ class ProposedCase:
 
 
 def example_arguments_by_tool(cases: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return arguments for each tool from the document's examples (`tests/_generated/cases.json`)."""
+    """Return tool → arguments from the examples of the API document (`tests/_generated/cases.json`)."""
     found: dict[str, Mapping[str, Any]] = {}
     for one in cases.get("cases", ()):
         required = [variant for variant in one.get("variants", ()) if variant.get("title") == "required arguments only"]
@@ -165,15 +166,7 @@ def propose_cases(
     workflows: Collection[str] = (),
     reports: Iterable[ModelReport] = (),
 ) -> list[ProposedCase]:
-    """Propose a case for each tool without a case, and for each different call sequence that a model completed.
-
-    Args:
-        tools: the tools of the server.
-        cases: its existing cases.
-        examples: arguments by tool.
-        workflows: names of the tools that are declared workflows.
-        reports: recorded reports of models.
-    """
+    """Propose a case for each tool without a case, and for each new call sequence that a model completed."""
     expected = {call.tool for case in cases for way in case.right for call in way}
     taken = {case.name for case in cases}
     machinery = SearchModeTools(tools).machinery
@@ -207,7 +200,6 @@ def _other_ways(
 
 
 def _way(attempt: Attempt) -> list[Mapping[str, Any]]:
-    """Return the calls of an attempt, or an empty list if the attempt failed."""
     calls = [call for call in attempt.calls if not call.machinery]
     if attempt.verdict in {"refused", "unfinished", "unanswered"} or any(call.failed for call in calls):
         return []
@@ -224,7 +216,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def proposals_text(proposals: Sequence[ProposedCase]) -> str:
-    """Return the proposal file: entries in the format of cases, each below its origin and open question."""
+    """Return the proposal file. A comment above each case gives the origin and the question for the reviewer."""
     lines = [_HEAD + ("proposals:" if proposals else "proposals: []")]
     for one in proposals:
         lines += [f"  # From {one.origin}.", f"  # To decide: {one.doubt}."]

@@ -1,4 +1,4 @@
-"""Tools that a model may confuse, and suggestions to tell them apart."""
+"""Find tools that a model may confuse, and suggest how to distinguish them."""
 
 from __future__ import annotations
 
@@ -18,24 +18,18 @@ Tool = Mapping[str, Any]
 # Minimum share of equal words in the texts of two tools, if each name has a word that the other name lacks.
 _SAME: Final = 0.9
 _ALIKE: Final = 0.75  # minimum share of equal words in the texts of any other two tools
-_FEWEST: Final = 5  # minimum number of words of a text that is compared
-# Maximum share of the tools that use a word; more common words are ignored.
+_FEWEST: Final = 5  # minimum number of words in a text to compare
+# Maximum share of the tools that use a word; more frequent words are ignored.
 _COMMON: Final = 0.2
-_SEVERAL: Final = 2  # number of tools; a word that more tools use may be ignored
-_NEAR: Final = 3  # number of top search results that must include a tool, in a search for its description
-_SHARE: Final = 3.0  # factor; minimum size of a too large tool, as a multiple of the average size
-_SMALL: Final = 300  # minimum tokens of a tool that is reported as too large
+_SEVERAL: Final = 2  # number of tools; a word in fewer tools is never ignored
+_NEAR: Final = 3  # number of top search results; a search for a tool's description must find the tool there
+_SHARE: Final = 3.0  # factor; a tool is too large if its size is this multiple of the average
+_SMALL: Final = 300  # tokens; a smaller tool is never too large
 
 
 @dataclass(frozen=True, slots=True)
 class CompetingTools(JsonRecord):
-    """Two tools that compete for the same questions.
-
-    Attributes:
-        tools: their names.
-        why: a description of their similarity.
-        advice: a suggestion to distinguish them.
-    """
+    """Two tools that compete for the same questions."""
 
     tools: tuple[str, str]
     why: str
@@ -44,7 +38,10 @@ class CompetingTools(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class ToolTokenShare:
-    """Tokens of one tool in the list; `share` is between 0 and 1."""
+    """Number of tokens that a tool takes in the tool list.
+
+    `share` is the tool's part of the whole list, from 0 to 1.
+    """
 
     tool: str
     tokens: int
@@ -56,7 +53,10 @@ class ToolTokenShare:
 
 
 def find_competing_tools(tools: Sequence[Tool]) -> list[CompetingTools]:
-    """Return the competing pairs in list order. Pairs whose descriptions refer to each other are omitted."""
+    """Return the competing pairs of tools in list order.
+
+    A pair is omitted if one description refers to the other tool.
+    """
     index = SearchIndex([IndexedTool.from_wire(dict(tool)) for tool in tools])
     words = _telling_words(tools)
     names = [frozenset(stem(word) for word in identifier_words(tool["name"])) for tool in tools]
@@ -76,7 +76,7 @@ def find_competing_tools(tools: Sequence[Tool]) -> list[CompetingTools]:
 
 
 def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[str]]) -> list[CompetingTools]:
-    """Return the pairs of tools in which a search with the first tool's description finds only the second tool."""
+    """Return pairs of tools: a search for the first tool's description finds only the second tool."""
     found = []
     for number, tool in enumerate(tools):
         about = str(tool.get("description", "")).split("\n", 1)[0]
@@ -94,7 +94,7 @@ def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[s
 
 
 def find_token_heavy_tools(tools: Sequence[Tool]) -> list[ToolTokenShare]:
-    """Return the tools with far more tokens than an equal share of the list's tokens, the most expensive first."""
+    """Return the tools with far more tokens than the average tool, largest first."""
     costs = {tool["name"]: estimate_tokens(tool) for tool in tools}
     whole = sum(costs.values())
     most = max(_SMALL, _SHARE * whole / max(len(costs), 1))
@@ -110,7 +110,6 @@ def _pair(tools: tuple[Tool, Tool], why: str, advice: str) -> CompetingTools:
 
 
 def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
-    """Return the word stems of each tool's title and description, without stems that many tools have."""
     texts = [f"{tool.get('title', '')} {tool.get('description', '')}" for tool in tools]
     found = [frozenset(stem(word) for word in text_words(text)) for text in texts]
     counts = Counter(word for one in found for word in one)
@@ -119,7 +118,6 @@ def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
 
 
 def _least(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the lowest text similarity at which two tools compete, given the words of their names."""
     return _ALIKE if first <= second or second <= first else _SAME
 
 
@@ -130,20 +128,19 @@ def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 def _tells_apart(first: Tool, second: Tool) -> bool:
-    """Return True if the description of one tool names the other tool."""
     return any(one["name"] in str(other.get("description", "")) for one, other in ((first, second), (second, first)))
 
 
 @dataclass(frozen=True, slots=True)
 class ConfusedPair:
-    """A tool that models called although another tool was expected.
+    """A tool that models called instead of the expected tool.
 
     Attributes:
         expected, chosen: the names of the two tools.
-        texts: their current titles and descriptions, by name; "" for a removed tool.
+        texts: name → current title and description; "" for a removed tool.
         questions: question → number of confusions.
-        models: the models that confused the tools; empty if only the descriptions suggest the confusion.
-        advice: a suggestion to distinguish the tools.
+        models: the models that confused the tools; empty if only similar descriptions suggest the confusion.
+        advice: how to distinguish the tools.
     """
 
     expected: str
@@ -164,7 +161,7 @@ class ConfusedPair:
 
 
 def find_confused_pairs(tools: Sequence[Mapping[str, Any]], reports: Iterable[ModelReport]) -> list[ConfusedPair]:
-    """Return the pairs of tools that models confused, most frequent first, then pairs with competing descriptions."""
+    """Return the pairs of tools that models confused, most frequent first, then the pairs with similar descriptions."""
     about = {str(tool["name"]): _text(tool) for tool in tools}
     competing = {frozenset(one.tools): one for one in find_competing_tools(tools)}
     counted: dict[tuple[str, str], tuple[Counter[str], list[str]]] = {}

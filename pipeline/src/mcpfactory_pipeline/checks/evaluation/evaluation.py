@@ -1,4 +1,4 @@
-"""Evaluation of a server's cases without a model, and the results."""
+"""Evaluate a server's cases without a model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from mcpfactory_runtime.client import Client
 
 @dataclass(frozen=True, slots=True)
 class SequenceOutcome:
-    """Result of one accepted sequence of calls: `faults` is empty if all calls matched the case."""
+    """Result of one accepted sequence of calls. `faults` is empty if all calls matched the case."""
 
     tools: tuple[str, ...]
     faults: tuple[str, ...] = ()
@@ -50,15 +50,15 @@ async def replay_call_sequences(
     called: bool = True,
     person: SimulatedPerson | None = None,
 ) -> list[SequenceOutcome]:
-    """Make the calls of each accepted sequence in order, and stop a sequence at its first fault.
+    """Make the calls of each accepted sequence in order; stop a sequence at its first fault.
 
     Args:
         client: a client of the running server.
-        tools: the server's tools in mode full, whose schemas check the arguments.
+        tools: the server's tools in mode full; their schemas check the arguments.
         case: the case with the calls.
-        search: access to tools that the server does not list, in search mode.
-        called: False if there is no API; then no call is made, and only the arguments are checked against the schemas.
-        person: the client's `elicitation`, which answers the tools' questions.
+        search: calls the tools that search mode does not list.
+        called: False without an API: no call is made, and only the arguments are checked against the schemas.
+        person: the client's `elicitation`, to answer the tools' questions.
 
     Raises:
         ConnectionLostError, TimeoutError: the server's process ended, or did not answer.
@@ -88,11 +88,11 @@ class CaseOutcome(JsonRecord):
 
     Attributes:
         case: name of the case.
-        question: the question as asked.
-        mode: the mode of the offered tools.
-        ways: results of the accepted call sequences; empty for a case without a fitting tool.
-        rank: the search rank within which all tools of one sequence are found; None if no sequence is found.
-        called: True if the calls were made, False if only their arguments were checked.
+        question: the question of the case.
+        mode: the mode in which the tools are offered.
+        ways: results of the accepted call sequences; empty if no tool fits the question.
+        rank: number of top search results that include all tools of one sequence; None if no sequence is found.
+        called: True if the calls were made; False if only their arguments were checked.
     """
 
     case: str
@@ -110,7 +110,7 @@ class CaseOutcome(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class OfferedToolList:
-    """Tool list that a client gets in one mode."""
+    """Tool list that clients get in one mode."""
 
     tools: int
     tokens: int
@@ -118,7 +118,7 @@ class OfferedToolList:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All results for one server in one profile."""
+    """All results of one server in one profile."""
 
     server: str
     profile: str
@@ -129,17 +129,17 @@ class Evaluation:
 
     @property
     def faults(self) -> list[str]:
-        """Describe the faults in each accepted sequence of calls."""
+        """Describe the faults of each accepted sequence of calls."""
         return [
             f"{one.case} ({one.mode}): {fault}" for one in self.outcomes for way in one.ways for fault in way.faults
         ]
 
     def judged(self, mode: Mode) -> list[CaseOutcome]:
-        """Return the outcomes of a mode, only for cases that have a right tool."""
+        """Return a mode's outcomes of the cases that have a right tool."""
         return [one for one in self.outcomes if one.mode == mode and one.ways]
 
     def found(self, mode: Mode, within: int) -> int:
-        """Return the number of cases whose right tool is among the first `within` results."""
+        """Return the number of cases whose right tool is among the first `within` search results."""
         return sum(one.rank is not None and one.rank <= within for one in self.judged(mode))
 
     def share(self, mode: Mode, within: int) -> float:
@@ -172,8 +172,8 @@ class Evaluation:
         }
 
 
-_ASKED: Final = 50  # maximum results per search
-_AT_ONCE: Final = 2  # maximum parallel cases; each case needs two processes
+_ASKED: Final = 50  # maximum number of results per search
+_AT_ONCE: Final = 2  # maximum number of parallel cases; each case needs two processes
 
 
 async def evaluate_server(
@@ -184,12 +184,12 @@ async def evaluate_server(
     timeout: float = 60.0,  # noqa: ASYNC109 - seconds for one request; passed to the client
     on_case: Callable[[CaseOutcome], None] = lambda _: None,
 ) -> Evaluation:
-    """Return the results of the cases in mode full and, if the server has it, in mode search.
+    """Return the results of the cases in mode full and in mode search, if the server has the mode.
 
-    Each case has a separate process of the server and a separate API, so that cases do not affect each other.
+    Each case runs with a separate server process and a separate API, so that cases cannot affect each other.
 
     Args:
-        server: the workspace's server, which is started from its sources.
+        server: the workspace's server, started from its sources.
         cases: the cases, in the order of the outcomes.
         profile: the profile that selects the offered tools.
         timeout: seconds for one request.

@@ -1,4 +1,4 @@
-"""Evaluation reports: terminal rows, Markdown pages, recorded model reports, and the settings that select them."""
+"""Evaluation reports: terminal tables, Markdown pages, and recorded model reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 
 
 def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
-    """Return a row for each case: its name, the rank of its tools in each mode, and the result of its calls."""
+    """Return a row per case: its name, the rank of its tools in each mode, and the result of its calls."""
     rows = []
     for name in dict.fromkeys(one.case for one in found.outcomes):
         own = {one.mode: one for one in found.outcomes if one.case == name}
@@ -30,7 +30,7 @@ def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
 
 
 def retrieval_rate_rows(found: Evaluation) -> list[tuple[str, ...]]:
-    """Return a row for each mode (its list, and the cases found among the first results), and a row for chance."""
+    """Return a row per mode, with its list and the cases that a search found, and a row for random guesses."""
     rows = []
     for mode, listed in found.lists.items():
         judged = len(found.judged(mode))
@@ -42,7 +42,7 @@ def retrieval_rate_rows(found: Evaluation) -> list[tuple[str, ...]]:
 
 
 def evaluation_markdown(found: Evaluation) -> str:
-    """Return the page; equal servers and cases give equal bytes."""
+    """Return the Markdown page; equal servers and cases give equal pages."""
     return "\n".join(_lines(found)) + "\n"
 
 
@@ -107,11 +107,11 @@ SETTING_HEADER: Final = (
 CASE_HEADER: Final = ("case", "passed", "interval", "what else")
 CONFUSION_HEADER: Final = ("expected", "chosen", "times")
 WRONG_HEADER: Final = ("tool", "argument", "is", "times")
-_SHOWN: Final = 40  # maximum number of failures that a report lists
+_SHOWN: Final = 40  # maximum number of failures in a report
 
 
 def model_setting_rows(report: ModelReport) -> list[tuple[str, ...]]:
-    """Return a row for each setting: the pass rate with its interval, and the cost."""
+    """Return a row per setting: the pass rate with its interval, and the cost."""
     rows: list[tuple[str, ...]] = []
     for one in report.settings:
         tools, tokens = report.lists[one]
@@ -123,7 +123,7 @@ def model_setting_rows(report: ModelReport) -> list[tuple[str, ...]]:
 
 
 def model_case_rows(report: ModelReport, setting: ModelRunSetting) -> list[tuple[str, ...]]:
-    """Return a row for each case: its pass rate with interval, and the other results."""
+    """Return a row per case: its pass rate with the interval, and the other results."""
     rows: list[tuple[str, ...]] = []
     for case in report.questions:
         attempts, rate = report.of(setting, case), report.case_rate(setting, case)
@@ -136,7 +136,7 @@ def model_case_rows(report: ModelReport, setting: ModelRunSetting) -> list[tuple
 
 
 def confusion_rows(report: ModelReport, setting: ModelRunSetting) -> list[tuple[str, ...]]:
-    """Return the non-empty cells of the confusion matrix: expected tool, chosen tool, count."""
+    """Return (expected tool, called tool, count) for each non-empty cell of the confusion matrix."""
     return [
         (expected, "the same" if expected == chosen else chosen, str(times))
         for (expected, chosen), times in sorted(report.confusion(setting).items())
@@ -144,18 +144,18 @@ def confusion_rows(report: ModelReport, setting: ModelRunSetting) -> list[tuple[
 
 
 def wrong_argument_rows(report: ModelReport, setting: ModelRunSetting) -> list[tuple[str, ...]]:
-    """Return a row for each wrong argument."""
+    """Return a row per wrong argument."""
     found = report.wrong_arguments(setting)
     return [(tool, name or "all", kind, str(times)) for (tool, name, kind), times in sorted(found.items())]
 
 
 def failed_attempt_rows(report: ModelReport, setting: ModelRunSetting) -> list[tuple[str, ...]]:
-    """Return a row for each failed attempt: case, verdict, faults."""
+    """Return a row per failed attempt: case, verdict, faults."""
     return [(one.case, one.verdict, "; ".join(one.faults)) for one in report.failures(setting)]
 
 
 def comparison_rows(report: ModelReport, earlier: ModelReport | None) -> list[tuple[str, ...]]:
-    """Return rows that compare each setting with the first setting, and with the same setting in an earlier report."""
+    """Return rows that compare each setting with the first setting, and with an earlier report of the setting."""
     rows: list[tuple[str, ...]] = []
     first, *others = report.settings
     for one in others:
@@ -225,7 +225,7 @@ def _setting_lines(report: ModelReport, setting: ModelRunSetting) -> Iterator[st
 
 REPORTS: Final = Path("evals", "reports")
 PROPOSALS: Final = Path("evals", "proposals", "proposed.yaml")
-"""File of proposed cases; no model gets them before their review."""
+"""File of proposed cases; no model gets a case before its review."""
 
 Tool = Mapping[str, Any]
 
@@ -233,12 +233,12 @@ _OTHER: Final = re.compile(r"[^A-Za-z0-9.]+")
 
 
 def report_file(folder: Path, model: str) -> Path:
-    """Return the path of a model's report for the server in `folder`."""
+    """Return the path of a model's report about the server in `folder`."""
     return folder / REPORTS / f"{_OTHER.sub('-', model).strip('-.')}.json"
 
 
 def write_model_report(folder: Path, report: ModelReport) -> Path:
-    """Write the report and its page, and return the file of the report."""
+    """Write the report and its page, and return the path of the report."""
     file = report_file(folder, report.model)
     replace_file(file, (json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n").encode())
     replace_file(file.with_suffix(".md"), model_report_markdown(report).encode())
@@ -246,7 +246,7 @@ def write_model_report(folder: Path, report: ModelReport) -> Path:
 
 
 def load_model_report(file: Path) -> ModelReport:
-    """Read the report from a file.
+    """Read a report from a file.
 
     Raises:
         StateError: the file is unreadable or invalid.
@@ -259,7 +259,7 @@ def load_model_report(file: Path) -> ModelReport:
 
 
 def read_model_reports(folder: Path) -> list[ModelReport]:
-    """Return the reports of the server in `folder`, sorted by file name.
+    """Return the reports about the server in `folder`, sorted by file name.
 
     Raises:
         StateError: a report cannot be read.
@@ -277,10 +277,11 @@ def judge_recorded_report(
     cases: Sequence[EvaluationCase],
     endpoint: str = "",
 ) -> dict[str, Any]:
-    """Return the result of a model's recorded report for a tool list and cases.
+    """Return the result of a model's recorded report for a tool list and its cases.
 
     The result has `rate`, `lower`, `upper`, `questions` and `asked`. If the report does not apply, the result has only
-    `why`. Such a report is about other tools or cases, or about another `endpoint` than the workspace names.
+    the reason, as `why`. A report does not apply to other tools, other cases, or another `endpoint` than the
+    workspace's.
 
     Raises:
         StateError: the report cannot be read.

@@ -1,8 +1,7 @@
-"""Judge a model's calls and answer for a case.
+"""Judge the calls and the answer of a model for a case.
 
-An accepted call sequence is complete if its calls were made in order, with the expected arguments, and returned the
-expected content. Calls of one turn are parallel and have no order. An extra call is harmless if it only reads data, or
-if it failed.
+An accepted call sequence is complete if the calls have the expected order, arguments and content of results. The calls
+of one turn are parallel and have no order. An extra call is harmless if it only reads data, or if it failed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, Expect
 from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of
 
 NO_TOOL: Final = "(none)"
-"""Placeholder for the name of the tool if no tool was expected, or no tool was called."""
+"""Stands for the name of the tool if no tool was expected, or no tool was called."""
 
 VERDICTS: Final[Mapping[str, str]] = {
     "passed": "an accepted sequence of calls was made, and no other call wrote anything",
@@ -38,7 +37,7 @@ SHOWN: Final = 300  # maximum characters of a stored text
 
 @dataclass(frozen=True, slots=True)
 class ModelRunSetting:
-    """Setting in which tools are offered: the profile, the mode, and the descriptions (`own` or a distortion)."""
+    """Setting for the tools that a model gets: profile, mode, and descriptions (`own` or a distortion)."""
 
     profile: str = "full"
     mode: str = "full"
@@ -46,15 +45,15 @@ class ModelRunSetting:
 
     @property
     def title(self) -> str:
-        """Return the name of the setting in tables."""
+        """Return the name of the setting for tables."""
         return ", ".join([self.profile, self.mode, *([] if self.words == "own" else [self.words])])
 
 
 @dataclass(frozen=True, slots=True)
 class MadeCall:
-    """A call that a model made, with the tool's own name; `arguments` is None if they are not a JSON object.
+    """A call that a model made, with the real name of the tool.
 
-    `machinery` is True for a call in search mode that only searches for tools.
+    `arguments` is None if the model did not send a JSON object. `machinery` is True for a tool search in search mode.
     """
 
     tool: str
@@ -67,7 +66,7 @@ class MadeCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelTranscript:
-    """Calls and answer of a model. `seconds` is the total time, `waited` the time spent waiting for the endpoint."""
+    """Calls and answer of a model. `seconds` is the total time; `waited` is the part spent waiting for the endpoint."""
 
     calls: tuple[MadeCall, ...]
     text: str
@@ -81,7 +80,7 @@ class ModelTranscript:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """The expected tool, and the tool that was called instead."""
+    """The expected tool, and the tool that the model called instead."""
 
     expected: str
     chosen: str
@@ -89,7 +88,10 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class WrongArgument:
-    """Wrong argument in a call of the right tool: `missing`, `different`, `extra`, or `unreadable` (invalid JSON)."""
+    """Wrong argument in a call of the right tool.
+
+    `kind` is `missing`, `different`, `extra`, or `unreadable` (invalid JSON).
+    """
 
     tool: str
     field: str
@@ -100,7 +102,7 @@ class WrongArgument:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a case in one setting; `verdict` is a key of `VERDICTS`."""
+    """One attempt at a case in one setting. `verdict` is a key of `VERDICTS`."""
 
     case: str
     setting: ModelRunSetting
@@ -152,7 +154,7 @@ class Attempt:
 Tools = Mapping[str, Mapping[str, Any]]
 
 _SHOWN: Final = 120  # maximum characters of a value in a message
-_TOOLS: Final = 5  # maximum tools in a message
+_TOOLS: Final = 5  # maximum number of tools in a message
 _ABSENT: Final = object()
 
 
@@ -180,7 +182,7 @@ class _Match:
 
 
 def judge_transcript(case: EvaluationCase, done: ModelTranscript, tools: Tools) -> Judgment:
-    """Judge a model's calls for a case; `tools` are all tools of the server by name, with schemas and annotations."""
+    """Judge a model's calls for a case; `tools` maps the names of all tools of the server to their list entries."""
     calls = [one for one in done.calls if not one.machinery]
     if not case.right:
         return _judge_none(calls, done)
@@ -233,7 +235,10 @@ def _match(way: Sequence[ExpectedCall], calls: Sequence[MadeCall], tools: Tools)
 
 
 def _call_faults(wanted: ExpectedCall, made: MadeCall, tools: Tools) -> list[str]:
-    """Return the differences between a call and the expected call. If tool and arguments match, compare the answers."""
+    """Return the differences between a call and the expected call.
+
+    The answers are compared only if the tool and the arguments match.
+    """
     if wanted.tool != made.tool:
         return [f"{made.tool} was called, not {wanted.tool}"]
     if any(argument_faults(wanted, made, tools.get(made.tool, {}))):
@@ -265,7 +270,6 @@ def _explain(match: _Match, calls: Sequence[MadeCall], tools: Tools, choices: tu
 
 
 def _choices(match: _Match, calls: Sequence[MadeCall]) -> tuple[ToolChoice, ...]:
-    """Return the choice for each expected call: the expected tool if it was called, else the next unexpected tool."""
     left = [one.tool for one in calls]
     kept: dict[int, str] = {}
     for number, wanted in enumerate(match.way):
@@ -285,7 +289,7 @@ def _writes(made: MadeCall, tools: Tools) -> bool:
 
 
 def argument_faults(wanted: ExpectedCall, made: MadeCall, tool: Mapping[str, Any]) -> Iterator[WrongArgument]:
-    """Yield the arguments of a call that differ from the expected arguments; default values may be omitted."""
+    """Yield the arguments of a call that differ from the expected arguments; a default value may be missing."""
     if made.arguments is None:
         yield WrongArgument(made.tool, "", "unreadable")
         return

@@ -1,4 +1,4 @@
-"""Vendor-neutral model endpoint for conversations with tools: requests, responses and errors."""
+"""Vendor-neutral endpoint for a model's conversations with tools: requests, responses and errors."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from mcpfactory_pipeline.workspace.settings import EndpointSettings
 from mcpfactory_runtime.urls import split_web_url
 
 KINDS: Final[Mapping[str, str]] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
-"""Kind of endpoint → environment variable with its key, unless the settings name another variable."""
+"""Kind of endpoint → environment variable that holds the key; settings may name another variable."""
 
 _NO_KEY: Final = "none"  # placeholder for self-hosted endpoints that need no key
-_SHORTEST: Final = 8  # minimum characters of a masked key; a shorter key may be an ordinary word such as `none`
+# Minimum number of characters; a shorter key is not masked, because it may be an ordinary word such as `none`.
+_SHORTEST: Final = 8
 
 
 class EndpointError(Exception):
-    """Error for an endpoint that did not answer; other questions may still be answered."""
+    """Error for an endpoint that did not answer a question; later questions may succeed."""
 
 
 class ModelUnreachableError(PipelineError):
-    """Error for an endpoint that rejects the key, the model or all requests, or is unreachable."""
+    """Error for an endpoint that is unreachable, or rejects the key, the model or every request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """Endpoint of a model. The key is never shown, and `hide` removes the key from third-party texts.
+    """Endpoint of a model. The key is never shown; `hide` removes it from other texts.
 
     Attributes:
         kind: a key of `KINDS`.
@@ -41,7 +42,7 @@ class ModelEndpoint:
         url: the address; "" for the vendor's default.
         key: the secret.
         timeout: maximum seconds between two bytes of an answer.
-        attempts: maximum attempts at a request that is refused temporarily.
+        attempts: maximum attempts for one request, if the endpoint refuses temporarily.
     """
 
     kind: str
@@ -53,17 +54,17 @@ class ModelEndpoint:
 
     @property
     def name(self) -> str:
-        """Return `KIND:MODEL`, the name that is typed and reported."""
+        """Return `KIND:MODEL`, the name that users type and reports show."""
         return f"{self.kind}:{self.model}"
 
     @property
     def patience(self) -> float:
-        """Maximum seconds for an answer, over all attempts; this limit, unlike `timeout`, also ends slow answers."""
+        """Maximum seconds for an answer, over all attempts; unlike `timeout`, this limit also ends slow answers."""
         return self.timeout * self.attempts
 
     @property
     def place(self) -> str:
-        """The address without possible secrets; "" for the vendor's own address."""
+        """The address without parts that may be secret; "" for the vendor's own address."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if self.url else ""
 
@@ -74,7 +75,10 @@ class ModelEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A call that a model requests; `text` has the arguments as the model wrote them, possibly invalid JSON."""
+    """A call that a model requests.
+
+    `text` has the arguments exactly as the model wrote them; the JSON may be invalid.
+    """
 
     id: str
     tool: str
@@ -92,14 +96,13 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage(JsonRecord):
-    """Numbers of tokens: `read` (including `cached` ones) and `written`."""
+    """Numbers of tokens. `read` includes the `cached` tokens."""
 
     read: int = 0
     cached: int = 0
     written: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        """Return the sum of two records of usage."""
         return TokenUsage(self.read + other.read, self.cached + other.cached, self.written + other.written)
 
 
@@ -108,7 +111,7 @@ NO_TOKENS: Final = TokenUsage()
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """One turn of a model: text, calls (made in parallel), a refusal, or a truncated answer."""
+    """One turn of a model: text, parallel calls, a refusal, or a truncated answer."""
 
     text: str = ""
     calls: tuple[ModelCall, ...] = ()
@@ -118,14 +121,14 @@ class ModelTurn:
 
 
 def redact_endpoint_key(turn: ModelTurn, endpoint: ModelEndpoint) -> ModelTurn:
-    """Return a model's turn without the key of its endpoint, so that neither reports nor tools receive the key."""
+    """Return a model's turn without the endpoint's key, so that reports and tools cannot receive the key."""
     calls = tuple(ModelCall(one.id, endpoint.hide(one.tool), endpoint.hide(one.text)) for one in turn.calls)
     return replace(turn, text=endpoint.hide(turn.text), calls=calls)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """Result of a call, as the model reads it."""
+    """Result of a call, as text for the model."""
 
     call: ModelCall
     text: str
@@ -135,13 +138,13 @@ class ToolAnswer:
 class ModelChat(ABC):
     """One conversation through a vendor's client library.
 
-    The conversation keeps the messages in the endpoint's format.
+    The conversation keeps its messages in the endpoint's format.
     """
 
     client: ClassVar[type[Any]]
     status_error: ClassVar[type[Exception]]
     errors: ClassVar[tuple[type[Exception], ...]]
-    """Errors of the library other than `status_error`."""
+    """Errors that the library raises in addition to `status_error`."""
     final: ClassVar[Collection[int]]
     """HTTP statuses that are not retried, because a retry would get the same status."""
 
@@ -188,12 +191,12 @@ class ModelChat(ABC):
     @staticmethod
     @abstractmethod
     def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a tool in the endpoint's form."""
+        """Return a tool in the endpoint's format."""
 
     @staticmethod
     @abstractmethod
     def _read(answer: Mapping[str, Any]) -> tuple[ModelTurn, list[dict[str, Any]]]:
-        """Return the turn in a response, and the messages to add to the conversation."""
+        """Return the turn in a response, and the messages to append to the conversation."""
 
     @staticmethod
     @abstractmethod
@@ -202,7 +205,7 @@ class ModelChat(ABC):
 
 
 class ModelConnection:
-    """Connections to one endpoint, for many conversations."""
+    """Connections to one endpoint for many conversations."""
 
     def __init__(self, endpoint: ModelEndpoint, chats: type[ModelChat]) -> None:
         self._endpoint, self._chats = endpoint, chats
@@ -226,15 +229,15 @@ _NAME: Final = re.compile(r"([a-z]+):(\S+)")
 
 
 def find_endpoint(name: str, settings: EndpointSettings, *, environ: Mapping[str, str] | None = None) -> ModelEndpoint:
-    """Return the endpoint of a model by its name (`openai:NAME`, `anthropic:NAME`).
+    """Return the endpoint of a model from its name (`openai:NAME`, `anthropic:NAME`).
 
     Args:
         name: the name as typed by the user.
-        settings: the workspace's settings of the model.
-        environ: contains the key; by default the environment of the process.
+        settings: the workspace's settings for the model.
+        environ: the variables that include the key; default: the environment of this process.
 
     Raises:
-        ConfigError: the name has an unknown kind, or the key for a vendor's endpoint is missing.
+        ConfigError: the kind in the name is unknown, or the key for a vendor's endpoint is missing.
     """
     found = _NAME.fullmatch(name)
     if found is None or found[1] not in KINDS:

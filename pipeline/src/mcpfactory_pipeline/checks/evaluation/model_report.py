@@ -1,8 +1,7 @@
 """Report of a model's answers: pass rates with confidence intervals.
 
-The sampled unit is the question, not the repetition, because answers to one question are alike. With more questions,
-the overall interval becomes narrower. Repetitions do not narrow the interval: they only make the pass rate of one
-question more certain.
+The statistical unit is the question, not the repetition, because answers to one question are similar. More repetitions
+only make the pass rate of one question more certain.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class _Rounded(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class PassRate(_Rounded):
-    """A share between 0 and 1 with its 95 % confidence interval; `questions` is the sample size."""
+    """A share from 0 to 1 with its 95 % confidence interval. `questions` is the sample size."""
 
     rate: float
     lower: float
@@ -54,7 +53,10 @@ class PassRate(_Rounded):
 
 @dataclass(frozen=True, slots=True)
 class RateDifference(_Rounded):
-    """Difference between two shares with its confidence interval; `questions` is the number of shared questions."""
+    """Difference between two shares with its confidence interval.
+
+    `questions` is the number of questions that both shares have.
+    """
 
     change: float
     lower: float
@@ -73,7 +75,7 @@ class RateDifference(_Rounded):
 
 
 def wilson_pass_rate(passed: float, tried: int) -> PassRate:
-    """Return the share of `passed` among `tried` with its Wilson interval, which is 0 to 1 if `tried` is 0."""
+    """Return the share `passed` / `tried` with its Wilson interval; if `tried` is 0, the interval is 0 to 1."""
     if tried <= 0:
         return PassRate(0.0, 0.0, 1.0, 0)
     share, square = passed / tried, _Z * _Z
@@ -83,18 +85,18 @@ def wilson_pass_rate(passed: float, tried: int) -> PassRate:
 
 
 def mean_rate(shares: Sequence[float]) -> PassRate:
-    """Return the mean of the shares of several questions, with Wilson's interval over the questions."""
+    """Return the mean share of several questions, with Wilson's interval for the number of questions."""
     return wilson_pass_rate(sum(shares), len(shares))
 
 
 def pass_rate_difference(before: Sequence[float], after: Sequence[float]) -> RateDifference:
-    """Return the difference in shares of the same questions, in the same order (Newcombe's interval for pairs)."""
+    """Return the difference between two lists of shares for the same questions (Newcombe's interval for pairs)."""
     old, new = mean_rate(before), mean_rate(after)
     if not before:
         return RateDifference(0.0, -1.0, 1.0, 0)
     try:
         tied = correlation(before, after)
-    except StatisticsError:  # a correlation needs several questions, and values that differ
+    except StatisticsError:  # a correlation needs several questions and different values
         tied = 0.0
     change = new.rate - old.rate
     down, up = (new.rate - new.lower, old.upper - old.rate), (new.upper - new.rate, old.rate - old.lower)
@@ -114,9 +116,9 @@ _MILLION: Final = 1_000_000
 
 
 def hash_shown_tools(tools: Iterable[Mapping[str, Any]]) -> str:
-    """Return a hash of the tool data that models see, without the search mode's own tools.
+    """Return a hash of the tools as models see them, without the search mode's own tools.
 
-    The order of the tools has no effect.
+    The order of the tools does not change the hash.
     """
     listed = list(tools)
     machinery = SearchModeTools(listed).machinery
@@ -129,14 +131,14 @@ def hash_shown_tools(tools: Iterable[Mapping[str, Any]]) -> str:
 
 
 def hash_cases(cases: Iterable[EvaluationCase]) -> str:
-    """Return a hash of the cases that does not depend on their order."""
+    """Return a hash of the cases; their order does not change the hash."""
     rows = sorted(json.dumps(case.model_dump(), sort_keys=True) for case in cases)
     return hash_bytes("\n".join(rows).encode())
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """Prices per million tokens; they come only from the workspace settings."""
+    """Prices per million tokens, from the workspace settings."""
 
     read: float
     written: float
@@ -150,7 +152,7 @@ class ModelPrices:
 
 
 def read_prices(settings: EndpointSettings) -> ModelPrices | None:
-    """Return the prices in the settings of a model, or None if no price is set."""
+    """Return the prices in the settings of a model, or None if the settings have none."""
     if settings.read is None or settings.written is None:
         return None
     cached = settings.read if settings.cached is None else settings.cached
@@ -159,20 +161,20 @@ def read_prices(settings: EndpointSettings) -> ModelPrices | None:
 
 @dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class ModelReport:
-    """Results of asking a model.
+    """Results of the questions to a model.
 
     Attributes:
-        server: its name.
+        server: the name of the server.
         model: `KIND:NAME`.
         endpoint: the endpoint's address; "" for the vendor's default.
         asked: the day of the run.
-        tools: the hash of the server's whole tool list, which identifies the tested version.
+        tools: the hash of the server's whole tool list; it identifies the tested version.
         cases: the hash of the cases.
         repeat: number of attempts per case and setting.
         questions: the questions of the cases, by name.
-        lists: setting → number of tools and of tokens shown to the model.
+        lists: setting → number of tools, and number of their tokens, that the model gets.
         attempts: all attempts at every question.
-        prices: per million tokens, if known.
+        prices: per million tokens, or None.
     """
 
     server: str
@@ -206,28 +208,28 @@ class ModelReport:
         ]
 
     def case_rate(self, setting: ModelRunSetting, case: str) -> PassRate:
-        """Return the pass rate of a case, without attempts that the endpoint did not answer."""
+        """Return the pass rate of a case, without unanswered attempts."""
         answered = [one for one in self.of(setting, case) if one.answered]
         return wilson_pass_rate(sum(one.verdict == "passed" for one in answered), len(answered))
 
     def rate(self, setting: ModelRunSetting) -> PassRate:
-        """Return the pass rate of the answered cases."""
+        """Return the pass rate over all answered cases."""
         return mean_rate([self.case_rate(setting, case).rate for case in self._answered(setting)])
 
     def _answered(self, setting: ModelRunSetting) -> list[str]:
         return [case for case in self.questions if self.case_rate(setting, case).questions]
 
     def missing(self, setting: ModelRunSetting) -> int:
-        """Return the number of attempts that were not made or got no answer; a complete report has 0."""
+        """Return the number of attempts that are missing or got no answer; a complete report has 0."""
         answered = sum(one.answered for one in self.of(setting))
         return len(self.questions) * self.repeat - answered
 
     def against(
         self, setting: ModelRunSetting, earlier: ModelReport, other: ModelRunSetting | None = None
     ) -> RateDifference:
-        """Return the change in pass rate since an earlier report, over common questions.
+        """Return the change in pass rate since an earlier report, over the questions that both reports have.
 
-        `other` is the setting of that report.
+        `other` is the setting in the earlier report.
         """
         other = other or setting
         shared = [
@@ -239,7 +241,7 @@ class ModelReport:
         return pass_rate_difference(old, [self.case_rate(setting, case).rate for case in shared])
 
     def confusion(self, setting: ModelRunSetting) -> Counter[tuple[str, str]]:
-        """Return the number of choices per pair of expected and chosen tool."""
+        """Return (expected tool, called tool) → number of attempts."""
         return Counter((one.expected, one.chosen) for attempt in self.of(setting) for one in attempt.choices)
 
     def confused_cases(self) -> dict[tuple[str, str], list[str]]:
@@ -252,23 +254,23 @@ class ModelReport:
         return found
 
     def wrong_arguments(self, setting: ModelRunSetting) -> Counter[tuple[str, str, str]]:
-        """Return the number of errors per tool, argument and kind of error."""
+        """Return (tool, argument, kind of error) → number of errors."""
         return Counter((one.tool, one.field, one.kind) for attempt in self.of(setting) for one in attempt.wrong)
 
     def usage(self, setting: ModelRunSetting) -> TokenUsage:
-        """Return the tokens of all attempts in a setting."""
+        """Return the number of tokens in all attempts of a setting."""
         return sum((one.usage for one in self.of(setting)), NO_TOKENS)
 
     def cost(self, setting: ModelRunSetting) -> float | None:
-        """Return the cost of a setting, or None without known prices."""
+        """Return the cost of a setting, or None if the prices are unknown."""
         return None if self.prices is None else self.prices.of(self.usage(setting))
 
     def seconds(self, setting: ModelRunSetting) -> float:
-        """Return the median seconds that the endpoint took per question."""
+        """Return the median seconds that the endpoint needed per question."""
         return median([one.waited for one in self.of(setting) if one.answered] or [0.0])
 
     def turns(self, setting: ModelRunSetting) -> float:
-        """Return the mean number of turns of a question."""
+        """Return the mean number of turns per question."""
         answered = [one.turns for one in self.of(setting) if one.answered]
         return sum(answered) / len(answered) if answered else 0.0
 
@@ -302,7 +304,7 @@ class ModelReport:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data: the data that `read_report` reads, and figures for other programs."""
+        """Return plain data: the data for `read_report`, and figures for other programs."""
         return {
             "evaluation": _FORM,
             "server": self.server,
@@ -321,7 +323,7 @@ class ModelReport:
 
 
 def read_report(text: bytes, where: str) -> ModelReport:
-    """Parse a report from the bytes of a file; its figures are recomputed from the attempts.
+    """Parse the bytes of a report file, and recompute the figures from the attempts.
 
     Raises:
         StateError: the report is invalid.

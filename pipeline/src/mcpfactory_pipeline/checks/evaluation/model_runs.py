@@ -42,21 +42,21 @@ from mcpfactory_runtime.schemas.client_dialects import shorten_names
 from mcpfactory_runtime.schemas.client_limits import DEFAULT_DIALECT, dialect_limits
 
 SYSTEM: Final = "You answer the questions of a person. Where a tool helps, call it; where none does, say so."
-"""First part of every model's system prompt; the instructions of the server follow."""
+"""First part of the system prompt for every model; the server's instructions follow."""
 
-_TURNS: Final = 12  # maximum turns of a conversation with the model
-_LARGEST: Final = 100_000  # characters; longer tool answers are truncated for the model
+_TURNS: Final = 12  # maximum number of turns in a conversation with the model
+_LARGEST: Final = 100_000  # characters; the model gets only this part of a longer tool answer
 
 
 @dataclass(frozen=True, slots=True)
 class ShownTools:
-    """Tool list shown to a model, and the server's tool behind each name.
+    """Tool list that a model gets, and the server's tool behind each name.
 
     Attributes:
         tools: the tools as sent to the endpoint.
-        stands_for: shown name → name in the server's list, if the two differ.
-        own: name in the list → the tool's full name, if that is too long for the list.
-        search: access to tools that are not in the list.
+        stands_for: shown name → name in the server's list, only where the names differ.
+        own: name in the list → full name of the tool, only if the full name is too long for the list.
+        search: calls the tools that are not in the list.
     """
 
     tools: Sequence[Mapping[str, Any]]
@@ -72,7 +72,7 @@ def make_system_prompt(instructions: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ElicitationAnswerer:
-    """Simulated person during a conversation: its answers to `elicitation`, and the case's answers for each tool."""
+    """Simulated person during a conversation: `elicitation`, and the answers in the case for each tool."""
 
     person: SimulatedPerson = field(default_factory=SimulatedPerson)
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -86,7 +86,7 @@ async def run_conversation(
     beside: ElicitationAnswerer | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ModelTranscript:
-    """Let the model call tools of the server until the model stops; `beside` answers the tools' questions.
+    """Let the model call the server's tools until the model stops. `beside` answers the tools' questions.
 
     Raises:
         EndpointError: the endpoint gave no usable answer.
@@ -116,10 +116,6 @@ async def run_conversation(
 async def _call(
     client: Client, shown: ShownTools, call: ModelCall, turn: int, beside: ElicitationAnswerer
 ) -> tuple[MadeCall, ToolAnswer]:
-    """Make one call; return its record and the answer for the model.
-
-    In search mode, the record has the name of the tool that the call tool called.
-    """
     arguments, listed = call.arguments, shown.stands_for.get(call.tool, call.tool)
     name = shown.own.get(listed, listed)
     if arguments is None:
@@ -150,12 +146,12 @@ _UNANSWERED: Final = 5  # number of consecutive unanswered questions until the r
 
 @dataclass(frozen=True, slots=True)
 class ModelRunOptions:
-    """Options for asking cases.
+    """Options for a run of questions to a model.
 
     Attributes:
         settings: profiles, modes and descriptions of the offered tools.
         repeat: number of attempts per case and setting.
-        jobs: number of parallel questions; each has two processes.
+        jobs: number of parallel questions; each question has two processes.
         timeout: seconds for one answer of the server.
         prices: per million tokens.
         max_cost: spending limit, in the currency of the prices.
@@ -180,16 +176,15 @@ async def ask_model_cases(
     """Ask a model the cases and return a report of its attempts.
 
     Args:
-        server: the workspace's server, which is started from its sources.
+        server: the workspace's server, started from its sources.
         cases: the cases, in the order of the report.
         endpoint: the endpoint of the model.
         options: see `ModelRunOptions`.
-        on_attempt: called with each attempt when it ends.
+        on_attempt: called with each completed attempt.
 
     Raises:
-        ConfigError: the client library is not installed, the server lacks a setting, or a simulated API does not
-            start.
-        RefusedError: the server has no API that calls could reach.
+        ConfigError: the client library is not installed, the server lacks a setting, or a simulated API does not start.
+        RefusedError: the server has no API that can be called.
         ModelUnreachableError: the endpoint refuses all requests, or did not answer several requests in a row.
         ServerError, StageError: the server does not start, or ends too early.
     """
@@ -224,7 +219,7 @@ async def _shown(
     timeout: float,  # noqa: ASYNC109 - seconds for one request
     names: Iterable[str],
 ) -> ShownTools:
-    """Return the list of a setting in the endpoint's dialect, with swapped descriptions or names if required."""
+    """Return a setting's tool list in the endpoint's dialect, with the distortion that the setting requires."""
     offer = OfferedServer(server, setting.profile, timeout)
     listed = await offer.tools(setting.mode, DEFAULT_DIALECT)
     search = SearchModeTools(listed)
@@ -238,7 +233,7 @@ async def _shown(
 
 @asynccontextmanager
 async def connected(endpoint: ModelEndpoint) -> AsyncIterator[ModelConnection]:
-    """Yield a connection to the endpoint through the client library of its vendor.
+    """Yield a connection to the endpoint through its vendor's client library.
 
     Raises:
         ConfigError: the library is not installed.
@@ -263,7 +258,7 @@ async def connected(endpoint: ModelEndpoint) -> AsyncIterator[ModelConnection]:
 
 @dataclass(slots=True)
 class _ModelRun:
-    """One run over all cases: requests, costs, and the state of the endpoint."""
+    """One run over all cases, with its costs and the state of the endpoint."""
 
     server: WorkspaceServer
     options: ModelRunOptions
@@ -275,7 +270,6 @@ class _ModelRun:
     found: dict[int, Attempt] = field(default_factory=dict)
 
     async def all(self, connection: ModelConnection, cases: Sequence[EvaluationCase]) -> list[Attempt]:
-        """Ask each case until the spending limit."""
         waiting = enumerate(product(range(1, self.options.repeat + 1), self.offers, cases))
         tasks = [asyncio.create_task(self._work(connection, waiting)) for _ in range(max(1, self.options.jobs))]
         try:

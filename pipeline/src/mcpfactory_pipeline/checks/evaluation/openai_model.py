@@ -1,4 +1,4 @@
-"""Models behind an OpenAI-compatible endpoint (chat completions with tools), through the vendor's client."""
+"""Models behind an OpenAI-compatible endpoint (chat completions with tools), through OpenAI's client library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class OpenAIChat(ModelChat):
 
     client = openai.AsyncOpenAI
     status_error = openai.APIStatusError
-    errors = (openai.OpenAIError, httpx2.HTTPError)  # HTTPError means that the connection broke within a response
+    errors = (openai.OpenAIError, httpx2.HTTPError)  # HTTPError means that the connection broke during a response
     final = (400, 401, 403, 404, 405, 422)
 
     async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:

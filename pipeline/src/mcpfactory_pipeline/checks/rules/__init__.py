@@ -1,4 +1,4 @@
-"""The table of rules, in the order of reports and of docs/reference/rules.md."""
+"""Table of all rules, in the order of reports and of docs/reference/rules.md."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ score is made up: [Checks](../explanation/checks.md).
 
 
 def rules_reference() -> str:
-    """Return the whole page, as Markdown."""
+    """Return the reference page of all rules, as Markdown."""
     parts = [_HEAD]
     for family, rules in groupby(RULES, key=lambda rule: rule.family):
         parts.append(f"\n## {FAMILIES[family]}\n")
@@ -113,7 +113,7 @@ def find_rule(name: str) -> Rule:
 
 
 def explain_rule(rule: Rule) -> str:
-    """Return a terminal description of a rule's requirement."""
+    """Describe a rule's requirement for a terminal."""
     grade = f"severity {rule.severity}" + (", gate: a server that fails it is not promotable" if rule.gate else "")
     lines = [rule.id, f"  {rule.statement}", f"  {grade}"]
     if rule.since or rule.until:

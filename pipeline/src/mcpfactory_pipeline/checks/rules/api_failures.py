@@ -1,4 +1,4 @@
-"""Rules about a server whose API fails: the failure matrix."""
+"""Rules about a server's behavior while its API fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mcpfactory_pipeline.checks.rules.subjects import missing_tools_outcome
 RULES: Final = RuleTable()
 rule = RULES.rule
 _MOST_REQUESTS: Final = 3
-_MOST_MEMORY: Final = 256  # maximum megabytes by which the process may grow during a response of one gigabyte
+_MOST_MEMORY: Final = 256  # megabytes; maximum growth of the process during a response of one gigabyte
 _MOST_TEXT: Final = 1_000_000  # maximum characters of an answer
 _ONCE: Final = frozenset({"POST", "PATCH"})
 
@@ -31,8 +31,6 @@ _ONCE: Final = frozenset({"POST", "PATCH"})
 def _rows(
     choose: Callable[[FailureOutcome, Evidence], bool] = lambda _row, _evidence: True, *, none: str = ""
 ) -> Scope[FailureOutcome]:
-    """Return a scope with the outcomes that `choose` selects; `none` is the reason if `choose` selects no outcome."""
-
     def scope(evidence: Evidence) -> RuleSubjects[FailureOutcome] | RuleOutcome:
         if not evidence.with_cases:
             return not_applicable("without cases, the server's API cannot be made to fail")
@@ -75,10 +73,7 @@ def _lives(row: FailureOutcome) -> Iterator[Fault]:
 
 
 def _asks(row: FailureOutcome, evidence: Evidence) -> bool:
-    """Return True if the tool calls its API, and so notices the failure.
-
-    tool-calls.api-requests reports other tools.
-    """
+    """Return True if the tool calls its API; the rule tool-calls.api-requests reports other tools."""
     return any(other.requests for other in evidence.failures if other.tool == row.tool)
 
 

@@ -1,4 +1,4 @@
-"""Rules about servers at a URL that need credentials. These rules do not apply to other servers."""
+"""Rules about protected servers at a URL; other servers are exempt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ rule = RULES.rule
 
 
 def _refusals(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer] | RuleOutcome:
-    """Return the answer to the request without credentials."""
     answer = evidence.authorization.get("no-credentials")
     if answer is None or answer.status != NEEDS_CREDENTIALS:
         return not_applicable("the server needs no credentials")
@@ -48,7 +47,7 @@ def _challenge(answer: HttpProbeAnswer) -> Iterator[Fault]:
       statement=("Protected resource metadata is at the URL in WWW-Authenticate, or at the well-known URL. It names the "
                  "server as resource, and at least one authorization server."),
       source="MCP basic/authorization, Authorization Server Location; RFC 9728 §3",
-      hint='serve {"resource": "URL of the server", "authorization_servers": ["URL"]} there, without credentials')  # fmt: skip
+      hint='serve {"resource": "URL of the server", "authorization_servers": ["URL"]} at this URL, without credentials')  # fmt: skip
 def _metadata(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
     found = [evidence.authorization[name] for name in ("metadata", "root-metadata") if name in evidence.authorization]
     served = next((one for one in found if one.status == 200), None)
@@ -70,7 +69,7 @@ def _metadata(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _covers(resource: str, url: str) -> bool:
-    """Return True if a resource is this URL or a parent path of it on the same origin; all loopback names are equal."""
+    """Return True if a resource is this URL or its parent path on the same origin; all loopback names are equal."""
     one, two = split_web_url(resource), urlsplit(url)
     if one is None:
         return False
@@ -80,7 +79,7 @@ def _covers(resource: str, url: str) -> bool:
 
 
 def _is_public(resource: str, url: str) -> bool:
-    """Return True if a resource may be the public URL of a loopback server: an https URL with the same path."""
+    """Return True if a resource may be a loopback server's public URL: https, with the same path."""
     one, two = split_web_url(resource), urlsplit(url)
     return one is not None and is_loopback(two.hostname) and (one.scheme, one.path) == ("https", two.path)
 

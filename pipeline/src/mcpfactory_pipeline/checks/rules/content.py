@@ -61,7 +61,6 @@ def _blocks(evidence: Evidence) -> list[_Block]:
 
 
 def _contents(evidence: Evidence) -> list[_Block]:
-    """Return the contents of resources that were read or are embedded in blocks."""
     found = [
         _Block(str(read.params.get("uri")), one, read)
         for read in _reads(evidence, "read-resource")
@@ -76,7 +75,7 @@ def _contents(evidence: Evidence) -> list[_Block]:
 
 
 def _reads(evidence: Evidence, probe: str) -> list[WireExchange]:
-    """Return the probe's exchange, which reads the first prompt or resource, and the exchanges that read the rest."""
+    """Return the exchanges that read prompts or resources, the exchange of the probe first."""
     first = evidence.probes.get(probe)
     return [] if first is None else [first, *(one for one in evidence.later_reads if one.method == first.method)]
 
@@ -111,7 +110,7 @@ def _older_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
       statement="In a session of an older protocol revision, tools return only content types of that revision.",
       source=("MCP basic/lifecycle, Operation: both sides should respect the negotiated version; schema, "
               "CallToolResult of that revision"),
-      hint="send text that describes the content: clients of that revision refuse the whole result")  # fmt: skip
+      hint="send text that describes the content: clients of that revision refuse a result with other content types")  # fmt: skip
 def _revision(call: RecordedCall) -> Iterator[Fault]:
     if foreign := foreign_content_kinds(call.exchange, call.title):
         words = f"the result has content of type {', '.join(foreign)}, which {call.title} does not have"
@@ -119,7 +118,7 @@ def _revision(call: RecordedCall) -> Iterator[Fault]:
 
 
 _TEXT: Final = ("string", str)
-# Optional member of a result, or of an entry in it → name and types of its values.
+# Optional member of a result or its entries → name and types of its values.
 _OPTIONAL: Final[Mapping[str, tuple[str, type | tuple[type, ...]]]] = {
     **dict.fromkeys(("nextCursor", "description", "title", "mimeType", "instructions", "lastModified"), _TEXT),
     **dict.fromkeys(("isError", "hasMore"), ("boolean", bool)),
@@ -127,7 +126,7 @@ _OPTIONAL: Final[Mapping[str, tuple[str, type | tuple[type, ...]]]] = {
     **dict.fromkeys(("icons", "audience"), ("array", list)),
     **dict.fromkeys(("size", "priority", "total"), ("number", (int, float))),
 }
-# Members whose value is an entry, or a list of entries. Other rules check the entries of lists.
+# Members whose value is an entry or a list of entries; other rules check the entries of lists.
 _ENTRIES: Final = ("contents", "content", "messages", "resource", "annotations", "completion")
 
 
@@ -149,7 +148,6 @@ def _member_types(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]
 
 
 def _optional_members(entry: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) of the optional members of a result, and of its entries."""
     todo = [entry]
     while todo:
         one = todo.pop()
@@ -161,9 +159,9 @@ def _optional_members(entry: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:
-    """Return all metadata keys, each with its first exchange.
+    """Return all metadata keys, each with the first exchange that contains it.
 
-    Schemas and structured content are skipped: their keys belong to the server.
+    Keys in schemas and structured content belong to the server, so they are skipped.
     """
     found: dict[str, WireExchange] = {}
     for exchange in evidence.traffic:
@@ -174,7 +172,7 @@ def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOu
 
 
 @rule("content.meta-keys", 1, since=STRUCTURED, over=_keys,
-      statement="A metadata key is a name. A prefix may precede it: labels with dots between them, then a slash.",
+      statement="A metadata key is a name, or a prefix, a slash and a name. A prefix consists of labels with dots between them.",
       source=("MCP basic/index, _meta: names and labels begin and end with a letter or digit (no client reads keys "
               "that it does not know: severity 1)"),
       hint=("write example.com/name: use letters and digits, hyphens between them, and in names also "
@@ -212,7 +210,7 @@ def _type(block: _Block) -> Iterator[Fault]:
       statement=("Content blocks have the fields that their type requires: data and mimeType, uri and name, or a "
                  "resource."),
       source="MCP schema, ImageContent, AudioContent, ResourceLink, EmbeddedResource",
-      hint="add the missing fields: clients refuse the whole result if one block lacks them")  # fmt: skip
+      hint="add the missing fields: clients refuse the whole result if one block lacks a field")  # fmt: skip
 def _member(block: _Block) -> Iterator[Fault]:
     needed = {"image": ("data", "mimeType"), "audio": ("data", "mimeType"), "resource_link": ("uri", "name")}
     kind = block.value.get("type")
@@ -246,7 +244,6 @@ def _base64_of(block: _Block) -> str | None:
 
 
 def _decoded(block: _Block) -> bytes | None:
-    """Return the bytes of a block, or None if its data is not base64 (RFC 4648 §4)."""
     try:
         return base64.b64decode(_base64_of(block) or "", validate=True)
     except (binascii.Error, ValueError):
@@ -269,7 +266,7 @@ def _typed(evidence: Evidence) -> list[_Block]:
 
 
 @rule("content.mime-type", 3, over=_each(_typed),
-      statement="Encoded bytes, and texts of resources, match their declared MIME type.",
+      statement="Encoded bytes and resource texts match their declared MIME type.",
       source="MCP schema, mimeType; models and clients decode by it",
       hint="declare the type of the sent bytes, not of the original file")  # fmt: skip
 def _mime(block: _Block) -> Iterator[Fault]:
@@ -284,9 +281,9 @@ def _mime(block: _Block) -> Iterator[Fault]:
 
 
 def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
-    """Return the syntax error of JSON or XML data; "" for valid data, and for any other format.
+    """Return the syntax error of JSON or XML data; "" for valid data, and for other formats.
 
-    `encoding` overrides the encoding that XML declares.
+    `encoding` overrides the encoding in the XML declaration.
     """
     try:
         if essence == "application/json" or essence.endswith("+json"):
@@ -295,7 +292,7 @@ def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
             expat.ParserCreate(encoding).Parse(data, True)
     except (ValueError, expat.ExpatError) as error:
         return str(error)
-    except RecursionError:  # the value is valid, but nested too deeply for this parser
+    except RecursionError:  # the data is valid, but nested too deeply for this parser
         pass
     return ""
 
@@ -304,7 +301,7 @@ def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
       statement=("Annotations of a block are an object, with a priority from 0 to 1 and an audience of user and "
                  "assistant."),
       source="MCP schema, Annotations",
-      hint="leave them out, or write them as the schema defines")  # fmt: skip
+      hint="leave out annotations, or write them as the schema defines")  # fmt: skip
 def _annotation(block: _Block) -> Iterator[Fault]:
     found = block.value.get("annotations")
     if found is None:
@@ -350,7 +347,7 @@ def _text(block: _Block) -> Iterator[Fault]:
 
 
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
-_READ: Final = ("content", "structuredContent", "contents", "messages")  # members of a result that a model reads
+_READ: Final = ("content", "structuredContent", "contents", "messages")  # members of a result that models read
 
 
 def _read_by_models(evidence: Evidence) -> RuleSubjects[WireExchange]:
@@ -359,7 +356,7 @@ def _read_by_models(evidence: Evidence) -> RuleSubjects[WireExchange]:
 
 @rule("content.lone-surrogates", 3, gate=True, over=_read_by_models,
       statement="No text for the model contains half of a character (a lone surrogate such as \\ud83d).",
-      source="RFC 8259 §8.2: its meaning is unpredictable; strict JSON parsers refuse the whole message",
+      source="RFC 8259 §8.2: half a character has no predictable meaning; strict JSON parsers refuse the whole message",
       hint="cut texts at characters, not at UTF-16 units or bytes")  # fmt: skip
 def _lone_surrogates(exchange: WireExchange) -> Iterator[Fault]:
     shown = [value for key, value in (exchange.result or {}).items() if key in _READ]

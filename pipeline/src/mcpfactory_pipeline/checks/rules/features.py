@@ -35,7 +35,7 @@ def _unknown_resource(exchange: WireExchange) -> Iterator[Fault]:
 row("features.resource-uri", 3, gate=True, over=probed("resource-uri"),
     statement=f"resources/read with a URI that is not a string is answered with error {INVALID_PARAMS}.",
     source="MCP server/resources, Security Considerations: servers must validate all resource URIs",
-    hint="check the type before you look up the resource")  # fmt: skip
+    hint="check the type of the URI before you look up the resource")  # fmt: skip
 
 row("features.subscribe", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("subscribe"),
     statement="A server that declares resources.subscribe accepts a subscription to a listed resource.",
@@ -55,7 +55,7 @@ row("features.unsubscribe", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("u
 def _prompt(exchange: WireExchange) -> Iterator[Fault]:
     result = exchange.result
     if result is None:
-        if exchange.error is None:  # errors are fine, because the prompt may refuse invented arguments
+        if exchange.error is None:  # an error is correct, because the prompt may refuse invented arguments
             yield Fault(f"the first prompt got {describe_answer(exchange)}", "prompts/get", exchange)
         return
     if result.get("resultType") == "input_required":
@@ -72,7 +72,7 @@ def _prompt(exchange: WireExchange) -> Iterator[Fault]:
 row("features.unknown-prompt", 2, over=probed("unknown-prompt"),
     statement=f"prompts/get for an unknown prompt is answered with error {INVALID_PARAMS}.",
     source="MCP server/prompts, Error Handling",
-    hint="look up the name before anything else")  # fmt: skip
+    hint="look up the name of the prompt before anything else")  # fmt: skip
 
 row("features.prompt-arguments", 2, over=probed("prompt-arguments"),
     statement=f"prompts/get without a required argument is answered with error {INVALID_PARAMS}.",

@@ -1,7 +1,4 @@
-"""Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles. These rules do not apply on stdio.
-
-The table in `transport.http_probes` defines the requests and most of the expected answers.
-"""
+"""Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles."""
 
 from __future__ import annotations
 
@@ -28,8 +25,8 @@ rule, row = RULES.rule, RULES.row
 class HttpScope:
     """The answers to HTTP probes, in the order of the probes.
 
-    The probe `after` has a wrong header. If the answer to this probe is not the error for wrong headers, the server
-    does not check the header. In that case, the rule does not apply, and `reason` is the explanation.
+    Probe `after` has a wrong header. The rule applies only if the server checks this header, that is, answers `after`
+    with the error for wrong headers. `reason` explains why the rule otherwise does not apply.
     """
 
     names: tuple[str, ...]
@@ -87,10 +84,10 @@ _ORIGINS: Final = http_probe_scope(
       hint=("compare Origin, if present, with the origins that you serve, before anything else. "
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
-    """Lower the severity if a foreign Host is refused, because this refusal also prevents DNS rebinding.
+    """Lower the severity if the server refuses a foreign Host: that also prevents DNS rebinding.
 
-    The severity of lookalike origins stays, because they are sent only to servers that refuse a foreign Origin. Such a
-    server refuses a request with a foreign Host because of the Origin, so the refusal does not prove a check of Host.
+    The severity stays for lookalike origins, because only servers that refuse a foreign Origin get these probes. Such a
+    server refuses a foreign Host because of the Origin, so the refusal does not prove a check of Host.
     """
     rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500
@@ -112,7 +109,7 @@ def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOu
       hint="keep pending requests per connection or session, not by the id of the request alone")  # fmt: skip
 def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
     if [one.content for one in pair.alone] != [one.content for one in pair.again]:
-        return  # the answers change even without a second client
+        return  # the answers also change without a second client
     for at, answer in enumerate(pair.together):
         about = answer.params.get("name") or answer.method
         if answer.content == pair.alone[1 - at].content:
@@ -148,10 +145,10 @@ def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutco
       statement="The result of a read-only tool does not contain data that another client sent.",
       source=("MCP schema, ToolAnnotations.readOnlyHint (the tool does not modify its environment); "
               "basic/security_best_practices, Session Hijacking"),
-      hint="keep the data of a client in its session, not in a variable of the process")  # fmt: skip
+      hint="keep a client's data in the client's session, not in a variable of the process")  # fmt: skip
 def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
     shown = json.dumps(exchange.content, ensure_ascii=False)
-    # Ignore texts that are in the tools' schemas or in the arguments of this call.
+    # Ignore texts in the tools' schemas, and in the arguments of this call.
     own = json.dumps([evidence.tools, exchange.params], ensure_ascii=False)
     for sent in evidence.first_client:
         for text in sent.params.get("arguments", {}).values():
@@ -180,13 +177,13 @@ row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HAN
 row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("get"),
     statement="GET is answered with an event stream or status 405.",
     source="MCP basic/transports, Listening for Messages from the Server",
-    hint="return status 405 if you have no such stream")  # fmt: skip
+    hint="return status 405 if you offer no event stream")  # fmt: skip
 
 
 _MIN_LEAK: Final = 12  # minimum characters of a text; a shorter text may occur by chance
-# Minimum characters of an id; with 6 bits per character, a shorter id has fewer than 60 random bits.
+# Minimum characters of an id; at 6 bits per character, a shorter id has fewer than 60 random bits.
 _MIN_ID: Final = 10
-# Minimum characters in which two ids differ; ids with fewer differences are counters or times.
+# Minimum number of different characters in two ids; counters and times differ in fewer.
 _MIN_DIFFERING: Final = 6
 
 
@@ -215,7 +212,7 @@ def _guessable(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _differing(first: str, second: str) -> int:
-    """Return the number of characters that differ; the rest of the longer text also counts."""
+    """Return the number of different characters; further characters of the longer text also count."""
     return sum(one != other for one, other in zip_longest(first, second))
 
 
@@ -291,7 +288,7 @@ def _event_ids(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
 @rule("http.event-ids", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=_event_ids,
       statement="Each event id occurs only once in a session, across all streams.",
       source="MCP basic/transports, Resumability and Redelivery: ids must be globally unique within the session",
-      hint="number the events per session, or put the id of the stream into the id")  # fmt: skip
+      hint="number the events per session, or include the stream's id in the event id")  # fmt: skip
 def _unique_event_ids(session: Session) -> Iterator[Fault]:
     repeated = [one for one, count in Counter(session.event_ids).items() if count > 1]
     if repeated:
@@ -302,7 +299,7 @@ def _unique_event_ids(session: Session) -> Iterator[Fault]:
 
 
 row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=http_probe_scope("begin", "begin-older"),
-    statement=("A stream with event ids begins with an event that has an id and no data if the revision defines this. "
+    statement=("If the revision defines it, a stream with event ids begins with an event that has an id and no data. "
                "In other revisions, no stream begins with such an event."),
     source=("MCP basic/transports, Sending Messages to the Server: this event lets clients reconnect; older "
             "clients cannot read it"),
@@ -380,7 +377,7 @@ _REFUSED: Final = http_probe_scope(
       source="MCP basic/transports/streamable-http, Protocol Version Header",
       hint="read the body before you refuse a request because of a header")  # fmt: skip
 def _error_id(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    own = answer.code in _OWN_CODES  # the older lifecycle's implementation sends errors with other codes
+    own = answer.code in _OWN_CODES  # the implementation of the older lifecycle sends errors with other codes
     if own and answer.message.get("id") != answer.sent["id"]:
         yield http_fault(answer, f"the error has the id {answer.message.get('id')!r}")
 

@@ -45,7 +45,7 @@ def _negotiates(handshake: tuple[str, WireExchange]) -> Iterator[Fault]:
 @rule("legacy.server-info", 3, gate=True, over=_handshakes,
       statement="The result of initialize has capabilities and serverInfo with name and version.",
       source="MCP schema, InitializeResult",
-      hint="send all three; otherwise clients refuse the result")  # fmt: skip
+      hint="send capabilities, and serverInfo with name and version; otherwise clients refuse the result")  # fmt: skip
 def _introduces(handshake: tuple[str, WireExchange]) -> Iterator[Fault]:
     revision, exchange = handshake
     result = exchange.result
@@ -77,7 +77,7 @@ row("legacy.unknown-method", 3, gate=True, over=probed("unknown-method"),
 
 
 @rule("legacy.invalid-json", 1, over=probed("malformed"),
-      statement=f"A message that is not JSON is answered with error {PARSE_ERROR} and the id null or no id.",
+      statement=f"A message that is not JSON is answered with error {PARSE_ERROR}. The id is null or missing.",
       source="JSON-RPC 2.0 §5.1; the newer revisions allow a response without an id",
       hint="answer, then continue to read")  # fmt: skip
 def _malformed(exchange: WireExchange) -> Iterator[Fault]:
@@ -99,7 +99,7 @@ def _survives(evidence: Evidence) -> RuleOutcome:
     if not made:
         return not_checked(evidence.missing_reason("after-malformed"))
     words = "after a message that no client sends, the next request got no answer: "
-    # On stdio, an invalid message can end only the client's own session. Over HTTP, the message may end all sessions.
+    # Over HTTP, an invalid message may end all sessions; on stdio, it ends only the client's own session.
     lesser: Severity | None = 3 if evidence.transport == "stdio" else None
     return RuleOutcome(
         tuple(Fault(words + exchange.problem, "malformed message", exchange, lesser=lesser) for exchange in dead[:1])
@@ -107,8 +107,8 @@ def _survives(evidence: Evidence) -> RuleOutcome:
 
 
 @rule("legacy.utf-8", 2, until=LATEST_HANDSHAKE, over=probed("not-utf-8", stored="after-not-utf-8"),
-      statement=("The server continues after bytes that are not valid UTF-8. It can refuse the message or replace "
-                 "the bytes."),
+      statement=("The server continues after bytes that are not valid UTF-8. The server can refuse the message or "
+                 "replace the bytes."),
       source="MCP basic/transports: messages must be UTF-8; Unicode 16 §3.9: decoders continue after invalid bytes",
       hint="decode with replacement, or answer with a parse error and continue to read")  # fmt: skip
 def _utf_8(exchange: WireExchange) -> Iterator[Fault]:
@@ -128,7 +128,7 @@ row("legacy.unescaped-text", 5, gate=True, until=LATEST_HANDSHAKE, over=probed("
                  "the unknown revision."),
       source=("MCP basic/lifecycle, Version Negotiation: otherwise the server must respond with another version that "
               "it supports"),
-      hint="compare with the revisions that you implement, and do not echo an unknown one")  # fmt: skip
+      hint="compare the revision with the revisions that you implement, and do not echo an unknown revision")  # fmt: skip
 def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
     offered = (exchange.result or {}).get("protocolVersion")
     if exchange.result is not None and offered not in HANDSHAKES:
@@ -187,15 +187,15 @@ row("legacy.responses", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("respo
     hint="drop responses with unknown ids")  # fmt: skip
 
 row("legacy.not-json-rpc", 3, until=LATEST_HANDSHAKE, over=probed("not-json-rpc"),
-    statement=(f"JSON that is not a JSON-RPC message is answered with error {INVALID_REQUEST} (a missing answer is "
-               "tolerated)."),
+    statement=(f"JSON that is not a JSON-RPC message is answered with error {INVALID_REQUEST}; a missing answer is "
+               "tolerated."),
     source="JSON-RPC 2.0 §5.1",
     hint="check jsonrpc and method before anything else")  # fmt: skip
 
 
 @rule("legacy.params", 3, until=LATEST_HANDSHAKE, over=probed("array-params"),
-      statement=(f"Params that are not an object are answered with error {INVALID_PARAMS} (another error, or a "
-                 "missing answer, is tolerated)."),
+      statement=(f"Params that are not an object are answered with error {INVALID_PARAMS}; another error, or a "
+                 "missing answer, is tolerated."),
       source="MCP schema, Request: params are an object",
       hint="check the type of params when you read the message")  # fmt: skip
 def _array_params(exchange: WireExchange) -> Iterator[Fault]:
@@ -213,15 +213,15 @@ row("legacy.unknown-members", 3, gate=True, over=probed("unknown-members"),
     hint="read the params that you know, and ignore the rest")  # fmt: skip
 
 row("legacy.unknown-tool", 3, over=probed("unknown-tool"),
-    statement=(f"A call of an unknown tool is answered with error {INVALID_PARAMS} (another code, and a result with "
-               "isError, are tolerated)."),
+    statement=(f"A call of an unknown tool is answered with error {INVALID_PARAMS}; another code, and a result with "
+               "isError, are tolerated."),
     source="MCP server/tools, Error Handling: unknown tools are protocol errors, and the example's code is -32602",
     hint="look up the name before you run anything")  # fmt: skip
 
 row("legacy.invalid-cursor", 2, over=probed("invalid-cursor"),
-    statement=f"An invalid cursor is answered with error {INVALID_PARAMS} (ignoring it is tolerated).",
+    statement=f"An invalid cursor is answered with error {INVALID_PARAMS}; a server that ignores the cursor is tolerated.",
     source="MCP server/utilities/pagination, Error Handling",
-    hint="return an error for a stale cursor, so that the client stops repeating it")  # fmt: skip
+    hint="return an error for a stale cursor, so that the client stops sending the cursor")  # fmt: skip
 
 
 @rule("legacy.ids", 5, gate=True,
@@ -242,7 +242,7 @@ def _ids(evidence: Evidence) -> RuleOutcome:
 
 
 def _without_id(exchange: WireExchange) -> bool:
-    """Return True if a request was refused with an HTTP error status and without an id, as basic/transports allows."""
+    """Return True if the server refused a request with an HTTP error and without an id, as basic/transports allows."""
     return exchange.status >= 400 and exchange.error is not None and (exchange.received or {}).get("id") is None
 
 
@@ -303,7 +303,7 @@ def _answered_batch(evidence: Evidence) -> RuleOutcome | None:
 def _silent_batches(evidence: Evidence) -> RuleSubjects[tuple[Probe, WireExchange]] | RuleOutcome:
     """Return the batches that contain no requests.
 
-    Another rule reports messages that are answered even outside a batch.
+    Messages that are answered even outside a batch are left out: another rule reports them.
     """
     found: list[tuple[Probe, WireExchange]] = []
     for name, alone in (("batch-notifications", "notification"), ("batch-responses", "response")):
@@ -330,7 +330,7 @@ def _batch_silence(batch: tuple[Probe, WireExchange]) -> Iterator[Fault]:
 row("legacy.batch-empty", 1, until=LATEST_HANDSHAKE, over=probed("batch-empty", given=_answered_batch),
     statement=f"An empty array is answered with error {INVALID_REQUEST}.",
     source="JSON-RPC 2.0 §6",
-    hint="refuse it before you read its members")  # fmt: skip
+    hint="refuse an empty array before you read the members of an array")  # fmt: skip
 
 
 @rule("legacy.batch-initialize", 1, until=LATEST_HANDSHAKE, over=probed("batch-initialize", given=_answered_batch),

@@ -43,7 +43,7 @@ class ListScope:
         return not_checked(evidence.missing_reason(self._method)) if listing is None else RuleSubjects([listing])
 
     def faults(self, listing: Listing) -> Iterator[Fault]:
-        """Yield a fault for an incomplete list, and a fault for the entries without a key."""
+        """Yield faults for an incomplete list, and for entries without a key."""
         shown = listing.exchanges[-1] if listing.exchanges else None
         if listing.problem:
             no_method = shown is not None and shown.code == METHOD_NOT_FOUND
@@ -75,8 +75,8 @@ row("lists.resources", 3, gate=True, over=ListScope("resources/list", "uri", "na
     hint="answer resources/list, with an empty list if there are none")  # fmt: skip
 
 row("lists.templates", 3, over=ListScope("resources/templates/list", "uriTemplate", "name"),
-    statement=("A server that declares resources lists its templates, each with uriTemplate and name (a missing "
-               "method is tolerated)."),
+    statement=("A server that declares resources lists its templates, each with uriTemplate and name; a missing "
+               "method is tolerated."),
     source=("MCP server/resources, Resource Templates: the specification does not require templates, and no capability "
             "announces them"),
     hint="answer resources/templates/list, with an empty list if there are none")  # fmt: skip
@@ -184,7 +184,7 @@ def _uris(resource: tuple[str, Any]) -> Iterator[Fault]:
 
 
 def _is_uri(text: str, *, template: bool) -> bool:
-    """Return True if a text has a scheme and no blanks (RFC 3986), and all braces are expressions (RFC 6570)."""
+    """Return True if the text has a scheme and no blanks (RFC 3986), and all its braces are expressions (RFC 6570)."""
     plain = _EXPRESSION.sub("x", text) if template else text
     scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", plain)
     return bool(scheme or (template and text.startswith("{"))) and not re.search(
@@ -218,7 +218,7 @@ def _readable(evidence: Evidence) -> RuleOutcome | None:
     if isinstance(uri, str) and not _is_uri(uri, template=False):
         return not_applicable("the first resource has no valid URI (reported by lists.uris)")
     if listing is not None and evidence.missing.get("read-resource") == NOTHING_TO_ASK:
-        return not_checked("it was not observed")  # the server has no resource with a URI
+        return not_checked("it was not observed")  # the server offers no resource with a URI
     return None
 
 

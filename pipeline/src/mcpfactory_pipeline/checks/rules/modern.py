@@ -56,9 +56,9 @@ def _answers(
     by_method: bool = False,
     none: str = "",
 ) -> Scope[WireExchange]:
-    """Return a scope of chosen answers to per-request messages; by default all results.
+    """Return a scope of chosen answers to per-request messages; by default, all results.
 
-    If `by_method` is set, each method counts once. `none` is the reason if no answer matches.
+    If `by_method` is set, each method counts once. `none` is the reason if no answer is selected.
     """
 
     def scope(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
@@ -148,7 +148,7 @@ row("modern.unknown-method", 3, gate=True, over=probed("modern-unknown-method"),
     hint="answer unknown methods instead of dropping them: without an answer a client waits")  # fmt: skip
 
 row("modern.removed-methods", 3, gate=True, over=probed("modern-removed-method"),
-    statement=f"ping, which the per-request revisions removed, is answered with error {METHOD_NOT_FOUND}.",
+    statement=f"In the per-request revisions, which have no ping, ping is answered with error {METHOD_NOT_FOUND}.",
     source="MCP changelog, removed methods; basic/versioning: each request is served in the version that it names",
     hint="look up methods in the revision of the request, not in one table for all revisions")  # fmt: skip
 
@@ -272,7 +272,7 @@ def _cache_pages(evidence: Evidence) -> RuleOutcome:
 
 # --- notification streams ---
 
-# Notification → member of a filter that requests it.
+# Notification → member of a filter that requests the notification.
 _KINDS: Final = {
     f"notifications/{kind}/list_changed": f"{kind}ListChanged" for kind in ("tools", "prompts", "resources")
 }
@@ -282,7 +282,6 @@ _Streams = tuple[NotificationStream, ...]
 
 
 def _streams(evidence: Evidence) -> RuleSubjects[_Streams] | RuleOutcome:
-    """Return all streams as one subject, unless the server refuses the first stream."""
     if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
         return reason
     if not evidence.streams:
@@ -351,7 +350,7 @@ def _is_asked(asked: Json, key: str, value: Any) -> bool:
 
 
 def _is_wanted(message: Json, asked: Json) -> bool:
-    """Return True if a filter allows a notification; a filter restricts only notifications about changes."""
+    """Return True if a filter allows a notification; filters restrict only notifications about changes."""
     method = str(message.get("method"))
     if method == _UPDATED:
         return _params(message).get("uri") in asked.get("resourceSubscriptions", [])
@@ -365,7 +364,7 @@ def _is_wanted(message: Json, asked: Json) -> bool:
 def _several(streams: _Streams) -> Iterator[Fault]:
     first, *others = streams
     if not any(_honoured(message) for message in first.heard):
-        return  # if the filter is empty, the stream may end at once
+        return  # a stream with an empty filter may end at once
     if first.answer is not None or first.ended:
         yield _fault("the first stream ended when a second one was opened", first, others)
     for other in others:
@@ -411,7 +410,7 @@ def _list_after_calls(again: Listing, evidence: Evidence) -> Iterator[Fault]:
 
 
 @rule("modern.listen-invalid-filter", 2, over=_malformed_filter,
-      statement=f"A filter that is not an object is answered with error {INVALID_PARAMS} (another error is tolerated).",
+      statement=f"A filter that is not an object is answered with error {INVALID_PARAMS}; another error is tolerated.",
       source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
       hint="check the filter before you open the stream")  # fmt: skip
 def _malformed(exchange: WireExchange) -> Iterator[Fault]:

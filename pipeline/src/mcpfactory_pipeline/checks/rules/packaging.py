@@ -1,4 +1,4 @@
-"""Rules about a server's package. These rules apply only to servers of a workspace, whose sources are available."""
+"""Rules about the package of a workspace's server; other servers are exempt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOOL_ROW: Final = re.compile(r"^[|*-]\s*(?:tool\s*\|\s*)?`([A-Za-z0-9_.-]{1,128
 _SECTION: Final = re.compile(
     r"^#{1,4}[^\n]*\btools\b[^\n]*$(.*?)(?=^#{1,4}\s|\Z)", re.MULTILINE | re.DOTALL | re.IGNORECASE
 )
-# A Markdown table whose first header does not mention tools.
+# A Markdown table with a first header that does not mention tools.
 _OTHER_TABLE: Final = re.compile(
     r"^\|(?!\s*\|)(?![^|\n]*(?:tool|name|function))[^|\n]*\|[^\n]*\n\|[-:| ]+\n(?:\|[^\n]*\n?)*",
     re.MULTILINE | re.IGNORECASE,
@@ -87,7 +87,7 @@ def _readme(package: PackageFacts, evidence: Evidence) -> Iterator[Fault]:
     for command in dict.fromkeys(_COMMAND.findall(package.readme)):
         if command not in package.scripts and command not in _RUNNERS and "/" not in command:
             yield Fault(f"the README starts {command!r}, which is not a program of the package", "README")
-    # Search mode hides all tools but its own.
+    # Search mode lists only its own tools.
     if not any(is_search_call_tool(tool) for _, tool in evidence.named_tools):
         yield from _false_tools(package.readme, {name for name, _ in evidence.named_tools})
 
@@ -129,7 +129,6 @@ def _reproducible(package: PackageFacts) -> Iterator[Fault]:
 
 
 def _hand_written(evidence: Evidence) -> RuleSubjects[PackageFacts] | RuleOutcome:
-    """Return the package, and count all tools as subjects, because generated tools always have a body."""
     count = max(len(evidence.named_tools), 1)
     return RuleSubjects([evidence.package], count) if evidence.package else _package(evidence)
 

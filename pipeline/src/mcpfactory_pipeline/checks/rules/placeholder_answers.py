@@ -1,4 +1,4 @@
-"""Rules for successful answers: a tool must do its work, and not only claim that it did."""
+"""Rules about successful answers: a tool must do its work, not only claim that it did."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ RULES: Final = RuleTable()
 rule = RULES.rule
 _QUOTED: Final = 80  # maximum characters of an answer in a message
 _LOST_SHOWN: Final = 3
-_FEWEST: Final = 2  # minimum number of tools; fewer tools prove nothing about the server as a whole
-# Maximum characters of an answer that may be a placeholder.
+_FEWEST: Final = 2  # minimum number of tools; fewer tools prove nothing about the whole server
+# Maximum characters of a placeholder answer.
 _SHORT: Final = 200
-# "Not implemented" in common languages, at the end of a sentence. These words mean the tool, not its data.
+# "Not implemented" in common languages, at the end of a sentence; the subject is the tool, not its data.
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
@@ -44,7 +44,7 @@ _UNFINISHED: Final = re.compile(
     r"|尚未实现|尚未實現|未实现|未實作|未実装|実装されていません|구현되지 않",
     re.IGNORECASE,
 )
-# Words that may describe data. They count only if they are the whole answer, or if "this feature" is their subject.
+# Words that may also describe data. They count only as the whole answer, or after "this feature".
 _SOON: Final = re.compile(
     r"(?<!\w)(coming soon|under construction|work in progress|wip|tbd|tba|to-?do|stub|dummy|placeholder|lorem ipsum\b.*"
     r"|(not|\w+n't) (yet )?supported( yet)?|demnächst verfügbar|in arbeit|noch nicht (umgesetzt|fertig)|bientôt disponible"
@@ -63,14 +63,14 @@ _SMALL: Final = re.compile(
     r"this|that|the|an?|is|are|was|be|will|still|yet|currently|now|here|it|sorry|please|stay|tuned|check|back|later|soon"
     r"|diese[rs]?|die|das|ist|noch|cette|ce|la|est|encore|est[ae]|está|aún|todavía|ainda|quest[ao]|è|ancora|эта|пока|deze|이"
 )
-# Correct answers about an unknown item. Such answers may be equal for all arguments.
+# Correct answers about an unknown item; they may be equal for all arguments.
 _NOTHING: Final = re.compile(
     r"\b(no|not|none|nothing|nobody|nowhere|never|empty|unknown|invalid|zero|neutral|ok|true|false|null)\b"
     r"|(?<![\d.])0(\.0*)?(?![\d.])|[{\[]\s*[}\]]|^\W*0*\W*$",
     re.IGNORECASE,
 )
 
-# Answers of a working server if settings or the API are missing.
+# Correct answers of a server without its settings or its API.
 _EXCUSED: Final = re.compile(
     rf"{_NOTHING.pattern}|\b(log|sign)(ged)? ?in|\b(api key|token|credential|auth|config|connect|environment|permission|"
     r"error|fail|unable|cannot|can't|could not|time ?out|refused|network|unavailable|missing|please|done|success|accepted"
@@ -99,18 +99,18 @@ def _speaks_for_api(call: RecordedCall) -> bool:
       statement='No tool answers "not implemented yet" without an error.',
       source=("MCP server/tools, Error Handling: what a tool cannot do is an error, and a tool that is listed is a "
               "promise to the model"),
-      hint="implement the tool, or do not list it; return isError for anything that it cannot do")  # fmt: skip
+      hint="implement the tool, or do not list it; return isError for anything that the tool cannot do")  # fmt: skip
 def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
     again = [other for other in evidence.others if other.tool == call.tool]
-    # If other arguments give an equal message, the message does not depend on the arguments.
+    # An equal message for other arguments does not depend on the arguments.
     if len(text) <= _SHORT and all(_says_unfinished(one, repeated=bool(again)) for one in (call, *again)):
         words = f"the tool reports success, but its answer says that it is not implemented yet: {text[:120]!r}"
         yield Fault(words, call.tool, call.exchange)
 
 
 def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
-    """Return True if a tool's answer describes itself as unfinished; arguments repeated in the answer do not count."""
+    """Return True if a tool's answer describes the tool as unfinished, apart from repeated arguments."""
     text = "\n".join(_texts_of(answer_text(call.exchange).strip()))
     given = sorted((value for value in sent_arguments(call).values() if isinstance(value, str) and value), key=len)
     parts = [rf"(?<!\w){re.escape(value)}(?!\w)" for value in reversed(given)]
@@ -121,7 +121,7 @@ def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
     if not soon and not later:
         return False
     rest = own if repeated else text
-    if "_" in call.tool:  # a tool name without "_" may be an ordinary word of the answer
+    if "_" in call.tool:  # a tool name without "_" may be an ordinary word in the answer
         rest = rest.replace(call.tool, " ")
     words = re.findall(r"\w+", _LATER.sub(" ", _SOON.sub(" ", rest)).lower())
     named = [word for word in words if _TOOL.fullmatch(word)]
@@ -129,7 +129,6 @@ def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
 
 
 def _texts_of(text: str) -> list[str]:
-    """Return the plain values of a JSON answer as strings; for other answers, the whole text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -152,14 +151,14 @@ def _varied_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcom
       statement="If a tool is called with different required arguments, at least two of its answers differ.",
       source=("an argument without effect is useless; the rule weighs little, because one answer (\"The zoo is "
               "open.\") may be right for all tried arguments"),
-      hint="use the arguments, or remove them from the schema; the evidence has the last call")  # fmt: skip
+      hint="use the arguments in the answer, or remove them from the schema; the evidence has the last call")  # fmt: skip
 def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     text = answer_text(call.exchange).strip()
     others = [other for other in evidence.others if other.tool == call.tool]
     answers = {text, *(answer_text(other.exchange).strip() for other in others)}
     failed = call.failed or any(other.failed for other in others)
     same = len(others) > 1 and not failed and len(answers) == 1
-    counted = any(char.isdigit() for char in text) and _texts_of(text) == [text]  # numbers may be equal by chance
+    counted = any(char.isdigit() for char in text) and _texts_of(text) == [text]  # equal numbers may be a coincidence
     if same and text and not counted and not _EXCUSED.search(text):
         words = f"{len(others) + 1} different arguments gave the same answer: {text[:120]!r}"
         yield Fault(words, call.tool, others[-1].exchange)
@@ -167,15 +166,14 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 @rule("placeholder-answers.identical-tools", 5, gate=True,
       statement="Calls of several tools get at least two different answers.",
-      source="a listed tool is a promise to the model; a server with only one answer breaks all its promises",
-      hint="implement the tools; return isError for anything that they cannot do")  # fmt: skip
+      source="a listed tool is a promise to the model; a server with only one answer breaks every promise",
+      hint="implement the tools; return isError for anything that a tool cannot do")  # fmt: skip
 def _distinct(evidence: Evidence) -> RuleOutcome:
     """Return a fault if all tools (at least two) give the same answer.
 
-    An empty answer, or an answer about missing data, is not a fault.
+    Empty answers, and answers about missing data, are allowed.
 
-    Tools that change data may all return the same confirmation. Therefore at least one of the compared tools must be
-    read-only.
+    Tools that change data may all return the same confirmation, so at least one tool must be read-only.
     """
     own = [call for call in evidence.calls if not call.failed and not call.requests and not call.mismatches]
     tools = {call.tool for call in own}
@@ -185,7 +183,7 @@ def _distinct(evidence: Evidence) -> RuleOutcome:
         return not_applicable("all tools change data, and may return the same confirmation")
     answers = {answer_text(call.exchange).strip() for call in [*own, *evidence.others]}
     text = next(iter(answers), "")
-    told = any(char.isdigit() for char in text)  # numbers may be equal by chance
+    told = any(char.isdigit() for char in text)  # equal numbers may be a coincidence
     same = len(answers) == 1 and text and not told and not _EXCUSED.search(text)
     same = same and not _says_unfinished(own[-1], repeated=True)
     fault = Fault(f"all {len(tools)} tools that were called gave the same answer: {text[:120]!r}", "", own[-1].exchange)
@@ -207,7 +205,7 @@ def _answers_something(evidence: Evidence) -> RuleOutcome:
     tools = {call.tool for call in succeeded}
     if len(tools) < _FEWEST:
         return not_applicable("fewer than two tools answered without an error")
-    # Leave out calls without arguments, because a list may be empty.
+    # Leave out calls without arguments, because their result may be an empty list.
     given = [call for call in succeeded if sent_arguments(call)]
     void = bool(given) and all(_is_void(call) and call.response is None for call in succeeded)
     fault = Fault(f"all {len(tools)} tools that were called returned an empty answer", "", succeeded[-1].exchange)
@@ -233,8 +231,8 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
 
 
 @rule("placeholder-answers.lost-data", 5, gate=True, over=_answered_calls,
-      statement=("With cases, the whole answer of the API reaches the model, unchanged or converted, after any "
-                 "hooks. An answer that never changes with the API closes the gate."),
+      statement=("With cases, the model receives the whole answer of the API, unchanged or converted, after any "
+                 "hooks. A tool answer that never changes with the API's answer closes the gate."),
       source="the model called the tool for the API's answer, which the stub upstream knows",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:

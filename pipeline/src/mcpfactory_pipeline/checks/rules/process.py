@@ -23,16 +23,17 @@ from mcpfactory_pipeline.plan.gates import COST_GATES
 RULES: Final = RuleTable()
 rule = RULES.rule
 _NO_HANDSHAKE: Final = frozenset({"before the handshake", f"session {LATEST_MODERN}"})
-"""Sessions that do not begin with `initialize`; a server of the handshake lifecycle may end them."""
-START_WITHIN: Final = 10_000  # milliseconds; shortest time that a common client (Codex CLI) waits for a server to start
-END_WITHIN: Final = 2_000  # maximum milliseconds from the end of stdin to the exit of the process
-_STDERR: Final = 1500  # maximum characters of stderr in a finding, from its end
+"""Sessions that do not begin with `initialize`; a server of the handshake lifecycle may end these sessions."""
+# Milliseconds; the shortest time that a common client (Codex CLI) waits for a server to start.
+START_WITHIN: Final = 10_000
+END_WITHIN: Final = 2_000  # milliseconds; maximum time from the end of stdin to the exit of the process
+_STDERR: Final = 1500  # characters; a finding shows only this last part of stderr
 
 
 def _started(reason: str = "") -> Scope[Session]:
-    """Return a scope of the sessions in which the server answered.
+    """Return a scope of the sessions with an answer from the server.
 
-    If `reason` is set, the rule does not apply over HTTP.
+    If `reason` is set, it explains why the rule does not apply over HTTP.
     """
 
     def scope(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
@@ -78,7 +79,7 @@ def _starts(evidence: Evidence) -> RuleSubjects[Session]:
 def _start(session: Session, evidence: Evidence) -> Iterator[Fault]:
     if not session.answered:
         words = session.problem or "no answer came"
-        # A server that refuses every start may need settings, so nothing is known about it, and no gate is closed.
+        # A server that refuses every start may only lack settings. The result is therefore unknown, and no gate closes.
         failed = words.startswith("ended with code") and words != "ended with code 0"
         refused = failed and not any(one.answered for one in evidence.sessions)
         proof = {"stderr": session.stderr[-_STDERR:]}
@@ -141,9 +142,9 @@ def _in_time(session: Session) -> Iterator[Fault]:
 @rule("process.stdout", 5, gate=True, over=_started("this transport does not use stdout"),
       statement="On stdio, stdout has only JSON-RPC messages, one per line.",
       source="MCP basic/transports, stdio: the server must not write anything else to stdout",
-      hint="log to stderr; a stray print breaks clients")  # fmt: skip
+      hint="log to stderr; other output on stdout breaks clients")  # fmt: skip
 def _stdout(session: Session) -> Iterator[Fault]:
-    """Check the sessions with an answer; process.starts reports the stdout of all other sessions."""
+    """Check the sessions with an answer; process.starts reports the stdout of other sessions."""
     if session.pollution:
         lines = (
             f"{pluralize(len(session.pollution), 'line')} on stdout {'is' if len(session.pollution) == 1 else 'are'}"
@@ -193,9 +194,9 @@ def _ends(sessions: list[Session]) -> Iterator[Fault]:
       statement=(f"On stdio, the process ends within {END_WITHIN // 1000} seconds after SIGTERM, or within twice the "
                  "time of its start."),
       source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM if closing stdin did not end the server",
-      hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
+      hint="handle SIGTERM, and finish any cleanup at once")  # fmt: skip
 def _signals(sessions: list[Session]) -> Iterator[Fault]:
-    # Ignore processes that were busy with a call and did not end.
+    # Ignore processes that a call kept busy and that did not end.
     ended = [session for session in sessions if not session.busy or session.ended_after is not None]
     return _late(ended, "after SIGTERM", "after SIGTERM")
 
@@ -203,7 +204,7 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
     """Yield processes that did not end.
 
-    Yield processes that ended late only if all ended late, because a busy machine delays some.
+    Late processes count only if all processes ended late, because a busy machine delays some processes.
     """
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
@@ -220,8 +221,6 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 
 
 def _limited(limit: str) -> Scope[tuple[int, float]]:
-    """Return a scope with the subject (measured, allowed) if the measured value exceeds this limit of the policy."""
-
     def scope(evidence: Evidence) -> RuleSubjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)
         if most is None:
@@ -260,8 +259,8 @@ def _call_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
 @PERFORMANCE.rule("performance.memory", 1, over=_limited("max_memory_mb"),
       statement="No process uses more memory than max_memory_mb of the policy, even during calls (stdio, Linux).",
       source=_SOURCE,
-      hint=("compare the peaks: if a session with calls uses more memory than one without, the server "
-            "keeps data of every call"))  # fmt: skip
+      hint=("compare the peaks: if a session with calls uses more memory than a session without calls, "
+            "the server keeps data of every call"))  # fmt: skip
 def _memory_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
     value, most = cost
     peaks = [f"{one.purpose}: {round(one.memory / 1024)} MB" for one in evidence.sessions if one.memory]

@@ -1,4 +1,4 @@
-"""Rules about repeated calls: with defaults as arguments, after other calls or failures, at the same time, canceled."""
+"""Rules about repeated calls: with explicit defaults, after other calls or failures, in parallel, or canceled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ rule = RULES.rule
 
 
 def _compared(*kinds: Literal["default", "later", "overlap", "failures", "consumed"]) -> Scope[CallComparison]:
-    """Return a scope of the comparisons of some kinds; both situations must have given a stable result."""
+    """Return a scope that selects comparisons of the given kinds with a stable result in both situations."""
 
     def scope(evidence: Evidence) -> RuleSubjects[CallComparison] | RuleOutcome:
         found = [one for one in evidence.comparisons if one.kind in kinds and _agree(one.usual) and _agree(one.others)]
@@ -26,7 +26,6 @@ def _compared(*kinds: Literal["default", "later", "overlap", "failures", "consum
 
 
 def _agree(exchanges: Sequence[WireExchange]) -> bool:
-    """Return True if all calls gave the same result."""
     return all(one.outcome == exchanges[0].outcome for one in exchanges)
 
 
@@ -39,7 +38,6 @@ def _both(one: CallComparison) -> str:
 
 
 def _is_unanswered(exchange: WireExchange) -> bool:
-    """Return True if a call got no answer, and no HTTP error either, because a server may limit the number of calls."""
     return exchange.received is None and exchange.status in (0, 200)
 
 
@@ -93,7 +91,7 @@ def _overlapping(one: CallComparison) -> Iterator[Fault]:
 
 @rule("tool-calls.after-failures", 3, over=_compared("failures"),
       statement="After many failed calls, a tool still answers a correct call.",
-      source="a failed call must free its connection, file or slot, or the server stops working after some time",
+      source="a failed call must free its connection, file or slot; otherwise the server stops working after some time",
       hint="release resources in a finally block")  # fmt: skip
 def _after_failures(one: CallComparison) -> Iterator[Fault]:
     got = one.others[0]

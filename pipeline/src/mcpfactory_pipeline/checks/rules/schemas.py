@@ -87,7 +87,7 @@ def _name_valid(named: tuple[str, Any]) -> Iterator[Fault]:
 @rule("schemas.names-unique", 5, gate=True,
       statement="No two tools of a server have the same name.",
       source="MCP server/tools, Tool Names: names are unique within a server",
-      hint="rename all but one; clients cannot distinguish them")  # fmt: skip
+      hint="rename all but one of these tools; clients cannot distinguish tools with the same name")  # fmt: skip
 def _names_unique(evidence: Evidence) -> RuleOutcome:
     counts = Counter(name for name, _ in evidence.named_tools)
     return missing_tools_outcome(evidence) or rule_outcome(
@@ -113,7 +113,7 @@ def _name_portable(named: tuple[str, Any]) -> Iterator[Fault]:
 def _input_valid(one: _Schema, evidence: Evidence) -> Iterator[Fault]:
     """Check the schema of a tool.
 
-    If no protocol revision of the server defines a default dialect, a schema in draft 7 is also valid.
+    Draft 7 is also valid if the server's protocol revisions define no default dialect.
     """
     unsaid = max(evidence.revisions, default=DIALECT) < DIALECT
     older = unsaid and isinstance(one.schema, dict) and "$schema" not in one.schema
@@ -189,7 +189,6 @@ def _parameters(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | Rule
 
 
 def _parameters_of_tools(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | RuleOutcome:
-    """Return the parameters as subjects, and the number of tools as the count."""
     return missing_tools_outcome(evidence) or RuleSubjects(list(evidence.parameters()), len(evidence.named_tools))
 
 
@@ -212,7 +211,7 @@ _FILLER: Final = frozenset({"a", "an", "one", "the", "tool", "function", "to", "
 
 
 def count_tool_tokens(tool: Any) -> int:
-    """Return the approximate number of tokens in the part of a tool that clients pass to models."""
+    """Return the approximate number of tokens in the parts of a tool that clients pass to models."""
     return estimate_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 
@@ -244,7 +243,7 @@ def _more_than_name(named: tuple[str, Any]) -> Iterator[Fault]:
 
 @rule("descriptions.distinct", 2,
       statement="No two tools have the same description.",
-      source="a model cannot tell such tools apart",
+      source="a model cannot distinguish tools with equal descriptions",
       hint="describe how the tool differs from similar tools")  # fmt: skip
 def _duplicates(evidence: Evidence) -> RuleOutcome:
     by_text: dict[str, dict[str, None]] = defaultdict(dict)
@@ -273,7 +272,6 @@ def _described_argument(parameter: tuple[str, str, Any]) -> Iterator[Fault]:
 
 
 def _explained(schema: Any) -> bool:
-    """Return True if a schema or one of its alternatives has a description, a reference or a constant."""
     parts = [part for part in (schema, *subschemas_of(schema, *COMBINATORS)) if isinstance(part, dict)]
     return any(_text(part.get("description")) or "$ref" in part or "const" in part for part in parts)
 

@@ -28,13 +28,12 @@ from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 
 RULES: Final = RuleTable()
 rule, row = RULES.rule, RULES.row
-_READ_FIRST: Final = 20_000  # maximum checked characters per text of a prompt or resource
-# Method → parameter that names the prompt or resource, and member of the result that a model reads.
+_READ_FIRST: Final = 20_000  # maximum characters to check per text of a prompt or resource
+# Method → parameter that names the prompt or resource, and member of the result that models read.
 _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}
 
 
 def _texts(evidence: Evidence) -> RuleSubjects[tuple[str, str]] | RuleOutcome:
-    """Return (where, text) of each text for a model: instructions, list entries, prompts and contents of resources."""
     if (reason := missing_lifecycle_outcome(evidence)) is not None:
         return reason
     found: list[tuple[str, str]] = []
@@ -59,9 +58,9 @@ def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
         yield from ((where, text[:_READ_FIRST]) for text in iterate_json_strings((exchange.result or {}).get(member)))
 
 
-# Zero width space, word joiner and byte order mark; editors insert them to control line breaks.
+# Zero width space, word joiner and byte order mark: editors insert them to control line breaks.
 _LINE_BREAKING: Final = frozenset("\u200b\u2060\ufeff")
-_A_BYTE: Final = 8  # fewer characters, each of which carries about one bit, cannot encode a message
+_A_BYTE: Final = 8  # at about one bit per character, fewer characters cannot encode a message
 
 
 @rule("security.hidden-text", 5, gate=True, over=_texts,
@@ -115,7 +114,6 @@ _URL_WITH_PASSWORD: Final = re.compile(
 
 
 def _errors_and_texts(evidence: Evidence) -> RuleSubjects[tuple[str, str, WireExchange | None]] | RuleOutcome:
-    """Return (where, text, exchange) of the errors of tools, and of all texts for the model."""
     texts = _texts(evidence)
     if isinstance(texts, RuleOutcome):
         return texts
@@ -138,8 +136,8 @@ def _credentials(subject: tuple[str, str, WireExchange | None]) -> Iterator[Faul
 
 
 @rule("security.drift", 5, gate=True,
-      statement=("The adopted server is unchanged: its URL offers the same tools, resources, prompts and instructions, "
-                 "and the pinned file of its package was not replaced."),
+      statement=("The adopted server is unchanged: the URL offers the same tools, resources, prompts and instructions, "
+                 "and the pinned file of the package was not replaced."),
       source="tool poisoning: people approve a tool, and the model gets another one later (the rug pull)",
       hint="review the changes, then adopt the current server or another version")  # fmt: skip
 def _drift(evidence: Evidence) -> RuleOutcome:
@@ -154,7 +152,7 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 class CanarySubjects:
     """Scope of one kind of canary.
 
-    The subjects are the first successful canaries of the arguments. The count includes all tried arguments.
+    The subjects are the first successful canary of each argument. The count includes all tried arguments.
 
     `what` describes the values of the argument. `how` describes the evidence that a canary was successful.
     """
@@ -171,13 +169,13 @@ class CanarySubjects:
         if not tried:
             return not_applicable(f"no callable tool and no template takes {self.what}")
         caught = {one.probe.place: one for one in reversed(tried) if one.taken and not one.probe.confirms}
-        if self.kind == "file":  # a server may refuse files outside of the folder of the first file
+        if self.kind == "file":  # a server may refuse files outside of the first file's folder
             sure = {one.probe.place for one in tried if one.taken and one.probe.confirms}
             caught = {place: one for place, one in caught.items() if place in sure}
         return RuleSubjects(list(caught.values()), len({one.probe.place for one in tried}))
 
     def faults(self, canary: CanaryResult) -> Iterator[Fault]:
-        """Yield the fault for a canary, with a lower severity if the server states that the value names a file."""
+        """Yield the fault for a canary; the severity is lower if the server states that the value names a file."""
         probe = canary.probe
         lesser: Severity | None = 3 if probe.stated else None
         yield Fault(f"{probe.argument!r} is vulnerable: {self.how}", probe.target, canary.exchange, lesser=lesser)
@@ -186,8 +184,8 @@ class CanarySubjects:
 _FILE_READ: Final = "the answer contains a file of this machine that is outside every folder of the server"
 
 row("security.path-traversal", 3, gate=True, over=CanarySubjects("file", "a path", _FILE_READ),
-    statement=("No value of an argument or of a resource template gives access to files outside the scope of the server "
-               "(a finding closes no gate if the server states that the value names a file)."),
+    statement=("No value of an argument or of a resource template gives access to files outside the scope of the server. "
+               "A finding closes no gate if the server states that the value names a file."),
     source=("MCP server/resources, Security Considerations: servers must validate all resource URIs; server/tools: "
             "servers must validate all tool inputs"),
     hint=("join the value below one folder, resolve it, and refuse a result outside the folder "

@@ -33,8 +33,6 @@ def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMes
 
 
 def _messages(*, lifecycle: Lifecycle | str = "", method: str = "") -> Scope[ServerMessage]:
-    """Return a scope of the messages of a lifecycle ("" for both), optionally only messages with `method`."""
-
     def scope(evidence: Evidence) -> RuleSubjects[ServerMessage] | RuleOutcome:
         sent = _sent(evidence, lifecycle)
         if isinstance(sent, RuleOutcome):
@@ -69,7 +67,7 @@ def _early(one: ServerMessage) -> Iterator[Fault]:
 
 @rule("server-messages.modern-requests", 5, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern"),
       statement="In the per-request lifecycle, the server sends no requests.",
-      source="MCP basic/transports: the server must not send JSON-RPC requests; basic/patterns/mrtr says how it asks",
+      source="MCP basic/transports: the server must not send JSON-RPC requests; basic/patterns/mrtr defines how a server asks for input",
       hint='return a result with "resultType": "input_required" to ask for input')  # fmt: skip
 def _modern_requests(one: ServerMessage) -> Iterator[Fault]:
     if "id" in one.message:
@@ -135,7 +133,7 @@ def _log_level(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _during_tool_call(one: ServerMessage, evidence: Evidence) -> bool:
-    """Return True if a message came during the first call of a tool, which follows the probes of its session."""
+    """Return True if a message arrived during the first call of a tool, that is, after the probes of its session."""
     return one.during is not None and any(call.exchange.sent == one.during for call in evidence.calls)
 
 

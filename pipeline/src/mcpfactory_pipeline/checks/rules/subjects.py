@@ -1,4 +1,4 @@
-"""Subjects of rules: the observations that a rule checks one by one, or the outcome of the rule if there are none."""
+"""Subjects of rules: observations that a rule checks one by one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NONE_CALLED: Final = "no tool could be called: none is marked readOnlyHint, and
 
 
 def missing_lifecycle_outcome(evidence: Evidence, lifecycle: str = "") -> RuleOutcome | None:
-    """Return None if the server speaks the lifecycle ("" for any); else the common outcome of all rules about it."""
+    """Return None if the server speaks the lifecycle ("" for any); else return the outcome of rules about it."""
     if not evidence.lifecycles:
         return not_checked("the server speaks no revision")
     if lifecycle and lifecycle not in evidence.lifecycles:
@@ -24,7 +24,7 @@ def missing_lifecycle_outcome(evidence: Evidence, lifecycle: str = "") -> RuleOu
 
 
 def missing_tools_outcome(evidence: Evidence) -> RuleOutcome | None:
-    """Return None if there are tools to check; else the common outcome of all rules about tools."""
+    """Return None if the server has tools; else return the outcome of rules about tools."""
     if evidence.tools:
         return None
     listing = evidence.lists.get("tools/list")
@@ -35,7 +35,7 @@ def missing_tools_outcome(evidence: Evidence) -> RuleOutcome | None:
 
 
 def missing_calls_outcome(evidence: Evidence) -> RuleOutcome | None:
-    """Return None if tools were called; else the common outcome of all rules about calls."""
+    """Return None if tools were called; else return the outcome of rules about calls."""
     if (reason := missing_tools_outcome(evidence)) is not None:
         return reason
     if not evidence.answers:
@@ -44,7 +44,7 @@ def missing_calls_outcome(evidence: Evidence) -> RuleOutcome | None:
 
 
 def missing_cases_outcome(evidence: Evidence) -> RuleOutcome | None:
-    """Return None if tools were called with cases, otherwise the common outcome of all rules about cases."""
+    """Return None if tools were called with cases; else return the outcome of rules about cases."""
     return missing_calls_outcome(evidence) if evidence.with_cases else not_applicable("there are no cases")
 
 
@@ -74,7 +74,7 @@ class ProbeScope:
         return not_checked(evidence.missing_reason(name)) if exchange is None else RuleSubjects([exchange])
 
     def faults(self, exchange: WireExchange) -> Iterator[Fault]:
-        """Yield the differences between the answer and the expected answer."""
+        """Yield how the answer differs from the expected answer."""
         return self.probe.faults(exchange)
 
 
@@ -86,14 +86,14 @@ def probed(
 
 
 def tools_as_subjects(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
-    """Return every named tool as a subject: (name, tool)."""
+    """Return (name, tool) of every named tool as a subject."""
     return missing_tools_outcome(evidence) or RuleSubjects(evidence.named_tools)
 
 
 def calls_as_subjects(calls: Iterable[RecordedCall], *, once: bool = False) -> RuleSubjects[RecordedCall]:
     """Return calls as subjects of a rule; each tool counts once.
 
-    If `once` is set, keep only the first fault of each tool.
+    If `once` is set, only the first fault of each tool counts.
     """
     found = list(calls)
     return RuleSubjects(found, len({call.tool for call in found}), once)

@@ -50,23 +50,23 @@ _UNFINISHED: Final = re.compile(
     r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
 )
 _BUSY: Final = 429  # HTTP status "Too Many Requests"
-_SHORT: Final = 500  # maximum characters of an answer that may be a question or a refusal
-# Signs of questions and refusals in answers to wrong arguments.
+_SHORT: Final = 500  # characters; a longer answer cannot be only a question or a refusal
+# Words in answers that ask a question about wrong arguments, or refuse them.
 _ASKS: Final = re.compile(
     r"[?？؟][\s\"')*]*$|[?？؟]\s|¿|\b(which|what|need(s|ed)?|require[sd]?|missing|provide|specify|supply|give|enter|choose|must|should|invalid|"
     r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
     re.IGNORECASE,
 )
-# Maximum characters of an answer that may be an exception; a longer text may only describe an exception.
+# Characters; a longer answer may only describe an exception.
 _TRACE: Final = 5_000
-# A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or with a Python stack trace.
+# A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or a Python stack trace.
 _EXCEPTION: Final = re.compile(
     r"\A\W*((Error|Exception):\s*)?((\w+\.)*[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
 )
 _BIG: Final = re.compile(rf"\b{str(BIG_INTEGERS[0])[:11]}\d{{5}}\b")  # a number close to 2^53
-# Traces of wrong arguments (`samples.wrong_arguments`) in the answer of a tool that does not check its arguments.
+# Wrong arguments (`samples.wrong_arguments`) that appear in the answer of a tool without argument checks.
 _ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
-# Codes of errors that the protocol layer raises: wrong arguments, a missing client capability, a required task.
+# Codes of errors from the protocol layer: wrong arguments, a missing client capability, a required task.
 _PROTOCOL_CODES: Final = (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -87,7 +87,7 @@ def _fault(call: RecordedCall, words: str, lesser: Severity | None = None) -> Fa
 def _calls(choose: Callable[[Evidence], Iterable[RecordedCall]], none: str) -> Scope[RecordedCall]:
     """Return a scope of chosen calls; several calls of one tool count once.
 
-    `none` is the reason to report if there are no calls.
+    `none` is the reason if no call is selected.
     """
 
     def scope(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
@@ -107,7 +107,10 @@ def _is_unfinished(call: RecordedCall) -> bool:
       hint=("implement the tools; without cases, set readOnlyHint on tools that only read, so that they "
             "can be called"))  # fmt: skip
 def _tools_work(evidence: Evidence) -> RuleOutcome:
-    """Check that a tool succeeds. Failures with guessed arguments prove nothing, unless the answer reports a defect."""
+    """Check that a tool succeeds.
+
+    A failure with guessed arguments proves nothing, unless the answer reports a defect.
+    """
     reason = missing_calls_outcome(evidence)
     if reason is not None:
         return reason
@@ -129,7 +132,7 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
 def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     """Return the calls, except calls that timed out or were rate-limited by design.
 
-    A timeout counts if the call has a case, or if the tool has answered another call quickly and the server did not end.
+    A timeout counts if the call has a case, or if the server is alive and the tool has answered another call quickly.
     """
     if (reason := missing_calls_outcome(evidence)) is not None:
         return reason
@@ -141,7 +144,7 @@ def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutco
 
 
 def _is_slow_or_limited(call: RecordedCall, quick: Container[str]) -> bool:
-    """Return True if a call without a case was rate-limited, or timed out although no call of the tool is quick."""
+    """Return True if a call without a case was rate-limited, or timed out without a quick call of the tool."""
     slow = call.exchange.problem.startswith("no answer") and call.tool not in quick
     return call.origin != "case" and (slow or call.exchange.status == _BUSY)
 
@@ -184,7 +187,7 @@ def _cases(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
       source="the arguments of cases are correct: they come from the document, or from a person who knows the server",
       hint="run the server's own tests; the evidence shows the call")  # fmt: skip
 def _case(call: RecordedCall) -> Iterator[Fault]:
-    # The rule tool-calls.answered reports calls without an answer.
+    # The rule tool-calls.answered reports unanswered calls.
     if call.failed and call.exchange.received is not None:
         yield _fault(call, f"{call.title or 'a correct call'}: returned an error: {_said(call, 200)}")
 
@@ -204,8 +207,8 @@ _NOTHING_WRONG: Final = "no tool with readOnlyHint has an argument for which a w
 
 @rule("tool-calls.argument-validation", 3, gate=True, over=_calls(lambda evidence: evidence.wrong, _NOTHING_WRONG),
       statement=("A call without a required argument, or with an object where the schema requires a string, number "
-                 "or boolean, is answered with an error. So is a number outside its bounds, but a tool that accepts "
-                 "one closes no gate, because some tools limit such numbers on purpose."),
+                 "or boolean, is answered with an error. A number outside its bounds is also answered with an error, "
+                 "but a tool that accepts such a number closes no gate, because some tools limit numbers on purpose."),
       source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
       hint="validate the arguments against the inputSchema before the tool runs")  # fmt: skip
 def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
@@ -216,13 +219,13 @@ def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
-    """Return (reaction, lower severity) for a tool that did not answer wrong arguments with an error.
+    """Return (reaction, lower severity) of a tool that answered wrong arguments without an error.
 
-    The gate closes only if there is evidence that the tool ran with the wrong arguments.
+    The gate closes only with evidence that the tool ran with the wrong arguments.
     """
     text = answer_text(call.exchange).strip()
     changing = next((one for one in call.requests if one["method"] not in ("GET", "HEAD")), None)
-    if changing is not None:  # the text of the answer does not matter
+    if changing is not None:  # this request is enough evidence for any answer
         return f"sent {changing['method']} {changing['path']} to its API", None
     if text and len(text) <= _SHORT and _ASKS.search(text):
         return f"asked a question, or refused, without an error: {text[:120]!r}", 1
@@ -288,7 +291,6 @@ def _flagged(call: RecordedCall) -> Iterator[Fault]:
 
 
 def _big_integers(evidence: Evidence) -> RuleSubjects[tuple[RecordedCall, RecordedCall]] | RuleOutcome:
-    """Return pairs of calls with one different argument: 2^53 in the first call and 2^53+1 in the second."""
     calls = [call for call in evidence.further if not call.failed]
     pairs = [
         (one, other)
@@ -315,9 +317,9 @@ def _exact(pair: tuple[RecordedCall, RecordedCall]) -> Iterator[Fault]:
 
 
 @rule("tool-calls.coverage", 3,
-      statement=("With cases, every tool is called: by a case of the API document, or by an evaluation case whose "
-                 "answer depends on the API."),
-      source="a tool that was never called is not known to work",
+      statement=("With cases, every tool is called, by a case of the API document or by an evaluation case with an "
+                 "answer that depends on the API."),
+      source="nothing shows that a tool works if it was never called",
       hint=("add a case for the tool, or an evaluation case in evals/ that defines what the answer "
             "contains (docs/how-to/evaluate.md)"))  # fmt: skip
 def _covered(evidence: Evidence) -> RuleOutcome:
@@ -365,7 +367,6 @@ def _persons(evidence: Evidence) -> RuleSubjects[ElicitationOutcome] | RuleOutco
       source="MCP client/elicitation: a server must do what the user's answer says; decline and cancel are answers",
       hint="ask before anything is sent, and send nothing without consent")  # fmt: skip
 def _consent(person: ElicitationOutcome) -> Iterator[Fault]:
-    """Yield the calls that sent write requests without consent."""
     for when, call in (("no person could be asked", person.unasked), ("the person declined", person.declined)):
         sent = [(str(one["method"]), f"{one['method']} {one['path']}") for one in call.requests]
         changing = ", ".join(text for method, text in sent if method not in SAFE_METHODS and text != call.question)
@@ -423,7 +424,7 @@ def _read_only(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
-    """Return True if the method, the API document, or the path and the tool's texts show that a request only reads."""
+    """Return True if a request only reads, according to its method, the API document, or its path and the tool."""
     if method in SAFE_METHODS or call.question in {f"{method} {path}", f"{method} {unquote(path)}"}:
         return True
     texts = (str(tool.get(text) or "") for text in ("title", "description"))

@@ -15,17 +15,17 @@ from mcpfactory_runtime.oauth.steps_and_metadata import AuthChallenge, origin, r
 from mcpfactory_runtime.urls import is_same_origin
 
 _OAUTH: Final = ("bearer", "dpop")  # schemes of OAuth access tokens
-_ENDLESS: Final = 4_102_444_800  # seconds since 1970: the year 2100
-_ALTERED: Final = 8  # number of last characters to change; in the very last character, some bits may be unused
+_ENDLESS: Final = 4_102_444_800  # the year 2100 in seconds since 1970
+_ALTERED: Final = 8  # number of last characters to change; the very last character may have unused bits
 
 
 def token_challenges(answer: HttpProbeAnswer) -> list[AuthChallenge]:
-    """Return the challenges of an answer that ask for an OAuth access token."""
+    """Return the challenges in an answer that ask for an OAuth access token."""
     return [one for one in read_challenges(answer.headers.get("www-authenticate", "")) if one.scheme in _OAUTH]
 
 
 def challenge_metadata_url(answer: HttpProbeAnswer) -> str:
-    """Return the URL of the metadata in the challenges of an answer; "" if there is none."""
+    """Return the URL of the metadata in an answer's challenges, or ""."""
     return next(filter(None, (one.parameters.get("resource_metadata") for one in token_challenges(answer))), "")
 
 
@@ -40,8 +40,8 @@ def probe_authorization(
 
     Args:
         url: the URL of the endpoint, after redirects.
-        credentials: the headers that the caller gave for every request.
-        spoken: the lifecycles of the server; none if it answers nothing without credentials.
+        credentials: headers for every request.
+        spoken: the lifecycles of the server; empty if every request needs credentials.
         modern: the per-request revision of the server.
         seconds_left: returns the seconds until the time limit.
     """
@@ -58,7 +58,6 @@ def _is_protected(asker: HttpProbeSender) -> bool:
 
 
 def _metadata(asker: HttpProbeSender) -> str:
-    """Return the URL of the metadata: from the challenge, or else the well-known URL for the path of the endpoint."""
     return challenge_metadata_url(asker.answers["no-credentials"]) or resource_metadata_url(asker.url.rstrip("/"))
 
 
@@ -83,7 +82,6 @@ _DISCOVERY: Final = (
 
 
 def _token_rows(credentials: Mapping[str, str]) -> list[HttpProbe]:
-    """Return requests with invalid credentials, in each lifecycle."""
     unsigned = f"{_segment({'alg': 'none', 'typ': 'JWT'})}.{_segment({'sub': 'mcpfactory', 'exp': _ENDLESS})}."
     tokens = {
         "an invalid token": {"Authorization": "Bearer mcpfactory-invalid-token"},
@@ -108,7 +106,7 @@ def _segment(value: object) -> str:
 
 
 def corrupt_credentials(value: str) -> str:
-    """Return credentials with other characters at their end."""
+    """Return the credentials with other characters at their end."""
     kept, end = value[:-_ALTERED], value[-_ALTERED:]
     head, space, end = end.rpartition(" ")  # keep the name of the scheme
     return kept + head + space + "".join("B" if one == "A" else "A" for one in end)

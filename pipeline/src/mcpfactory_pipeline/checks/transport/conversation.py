@@ -1,4 +1,4 @@
-"""Common parts of the two transports: conversations with a server under validation, and parsing of its bytes."""
+"""Common parts of the two transports: conversations with a validated server, and parsing of its bytes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from mcpfactory_pipeline.checks.evidence import NotificationStream, ServerMessag
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, META, WireExchange, is_nested_deeper
 from mcpfactory_runtime.types import Json
 
-_MOST_HEARD: Final = 10_000  # maximum stored messages while streams are open
-_MAX_MESSAGES: Final = 1_000  # maximum stored messages of the server
-MAX_MESSAGE: Final = 16 * 1024 * 1024  # maximum bytes of a message; a larger message is a fault
+_MOST_HEARD: Final = 10_000  # maximum number of stored messages while streams are open
+_MAX_MESSAGES: Final = 1_000  # maximum number of stored server messages
+MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes; a larger message is a fault
 
 
 class MessageLog:
-    """The messages of a session: pending requests of the client, and messages of the server that are not answers."""
+    """The messages of a session: the client's pending requests, and the server's messages that are not answers."""
 
     def __init__(self, session: Session) -> None:
         self.heard: list[Json] | None = None  # notifications and answers that arrive while streams are open
         self._session = session
         self._pending: Json | None = None
-        self._open: dict[str, Json] = {}  # requests that got no answer, including requests that timed out
+        self._open: dict[str, Json] = {}  # unanswered requests, including requests that timed out
         self._modern = True
         self._initialized = False
-        self.declared: Json = {}  # capabilities of the client in the session
+        self.declared: Json = {}  # capabilities of the client in this session
 
     def sent(self, message: Json) -> None:
         """Record a message of the client."""
@@ -72,9 +72,9 @@ class MessageLog:
 class Conversation(Protocol):
     """One session with one server: a process, or a series of HTTP requests.
 
-    The checks do not use the runtime's client. The checks must send invalid messages (half a message, a wrong
-    revision). The checks must observe details that a client hides (other text on stdout, the end of the process). In
-    addition, a bug that the server and the runtime's client share would stay hidden.
+    The checks do not use the runtime's client. The reasons: checks must send invalid messages (half a message, a wrong
+    revision). Checks must observe details that a client hides (other text on stdout, the end of the process). A bug
+    that the server and the runtime's client share must not stay hidden.
     """
 
     session: Session
@@ -87,39 +87,39 @@ class Conversation(Protocol):
     ) -> tuple[WireExchange, WireExchange]:
         """Send an invalid text, then `message`, and return the answers to both. Never raises.
 
-        Surrogates in the text represent bytes that are not UTF-8 (`surrogateescape`). With `wait`, the answer to the
-        invalid text may arrive a moment after the answer to `message`.
+        Surrogates in the text represent bytes that are not UTF-8 (`surrogateescape`). If `wait` is set, the answer to
+        the text may arrive shortly after the answer to `message`.
         """
 
     async def listen(
         self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()
     ) -> tuple[NotificationStream, ...]:
-        """Open notification streams, one after the other, make `calls`, and close the streams. Never raises.
+        """Open notification streams one after the other, make `calls`, and close the streams. Never raises.
 
-        Wait at most `patience` seconds for each call, and for the acknowledgment or answer of each stream.
+        Each call, and the acknowledgment or answer of each stream, may take `patience` seconds.
         """
 
     async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
-        """Send messages without waiting for answers, with a pause between messages; return the exchanges. Never raises.
+        """Send messages with a pause between them, without waiting for answers; return the exchanges. Never raises.
 
-        A message can be the `cancellation_message` of an earlier message. In the result, canceled requests and
-        notifications have no exchange.
+        A message can be the `cancellation_message` of an earlier message. The result has no exchange for canceled
+        requests and notifications.
         """
 
     async def notify(self, message: Json) -> None:
         """Send a notification."""
 
     async def close(self, *, terminate: bool = False) -> None:
-        """End the session. With `terminate`, send SIGTERM to the process and leave its stdin open."""
+        """End the session. If `terminate` is set, send SIGTERM to the process and leave its stdin open."""
 
 
 def is_acknowledgement(message: Json) -> bool:
-    """Return True if a notification acknowledges that a notification stream is open."""
+    """Return True if a notification confirms that a notification stream is open."""
     return message.get("method") == "notifications/subscriptions/acknowledged"
 
 
 def subscription_id(message: Json) -> Any:
-    """Return the stream id in a notification; None if the notification has no stream id."""
+    """Return the stream id in a notification, or None."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get(META + "subscriptionId") if isinstance(meta, dict) else None
@@ -158,7 +158,7 @@ def decode(data: bytes) -> Any:
 
 
 def refuse_json_constant(name: str) -> None:
-    """Refuse NaN and Infinity: `json` reads these values, although JSON does not have them (RFC 8259 §6)."""
+    """Refuse NaN and Infinity, which `json` accepts although they are not JSON (RFC 8259 §6)."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -168,14 +168,14 @@ def is_jsonrpc_answer(message: Json) -> bool:
 
 
 def progress_token(request: Json) -> Any:
-    """Return the progress token in a request; None if the request has none."""
+    """Return the progress token in a request, or None."""
     params = request.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get("progressToken") if isinstance(meta, dict) else None
 
 
 def escape_surrogates(text: str) -> str:
-    """Return the text with surrogates (bytes that are not UTF-8) escaped."""
+    """Escape the surrogates in a text (bytes that are not UTF-8)."""
     return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
@@ -185,14 +185,14 @@ def cancellation_message(request: Json) -> Json:
 
 
 def canceled_ids(messages: Sequence[Json]) -> list[Any]:
-    """Return the IDs of the requests that these messages cancel."""
+    """Return the ids of the requests that these messages cancel."""
     return [one["params"]["requestId"] for one in messages if one.get("method") == "notifications/cancelled"]
 
 
 def answer_server_request(request: Json, declared: Json) -> Json:
     """Return the client's answer to a request of the server.
 
-    Ping and declared features succeed; all other requests are refused.
+    Requests for ping and declared features succeed; all others are refused.
     """
     body: Json = {"error": {"code": -32601, "message": "the client does not support this method"}}
     if request.get("method") == "ping":

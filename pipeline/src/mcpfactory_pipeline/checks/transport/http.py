@@ -1,7 +1,7 @@
-"""Conversation with a server at a URL: Streamable HTTP, with the sessions of the handshake revisions.
+"""Conversation over Streamable HTTP with a server at a URL, with the sessions of the handshake revisions.
 
-`http.client` in a worker thread gives the checks full control over headers and incomplete messages. Nothing is retried
-or pooled, and redirects are followed only within the origin.
+`http.client` in a worker thread lets the checks control all headers and send incomplete messages. The client never
+retries or reuses connections, and follows redirects only within the origin.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LINE: Final = 65_536
 _RETRY: Final = 0.1  # seconds to wait before a closed stream is continued
 _MAX_IDS: Final = 1_000  # maximum number of stored event IDs
 _STREAM_START: Final = 0.5  # seconds; timeout of the headers of a GET stream
-_UPDATES: Final = 0.5  # seconds to wait for updates of resources on a stream
+_UPDATES: Final = 0.5  # seconds to wait for resource updates on a stream
 _GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
 
 
@@ -74,7 +74,7 @@ class HttpConversation:
             self.session.answered, self.session.milliseconds = True, round(1000 * (time.monotonic() - began))
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
             agreed = str(exchange.result.get("protocolVersion", ""))
-            self._revision = agreed if agreed in HANDSHAKES else ""  # clients send only known revisions in the header
+            self._revision = agreed if agreed in HANDSHAKES else ""  # clients send only known revisions in this header
         self.session.exchanges.append(exchange)
         return exchange
 
@@ -83,7 +83,7 @@ class HttpConversation:
         await asyncio.to_thread(self._post, message, 5.0)
 
     async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
-        """See `Conversation.overlap`. In the per-request lifecycle, a request is canceled by closing its connection."""
+        """See `Conversation.overlap`. In the per-request lifecycle, closing the connection cancels a request."""
         canceled, modern = canceled_ids(messages), bool(_routing(messages[0])[0])
         running: list[tuple[Json, asyncio.Task[WireExchange]]] = []
         for number, message in enumerate(messages):
@@ -99,7 +99,7 @@ class HttpConversation:
         return exchanges
 
     async def ask_beside_stream(self, message: Json, patience: float) -> WireExchange | None:
-        """Send a request while the event stream of a GET is open; return None if the server opens none."""
+        """Send a request while a GET stream is open; return None if the server opens no stream."""
         return await asyncio.to_thread(self._ask_beside_stream, message, patience)
 
     def _ask_beside_stream(self, message: Json, patience: float) -> WireExchange | None:
@@ -166,7 +166,7 @@ class HttpConversation:
                     return self._post(message, max(patience - (time.monotonic() - began), 0.1))
                 if isinstance(message, dict) and message.get("method") == "initialize":
                     self._session_id = response.getheader("Mcp-Session-Id") or ""
-                # Streams of the per-request lifecycle belong to no session.
+                # In the per-request lifecycle, streams belong to no session.
                 ids = [] if _routing(message)[0] else self.session.event_ids
                 came, problem = self._read(response, began + patience, ids, several=isinstance(message, str))
         except (OSError, http.client.HTTPException) as error:
@@ -182,9 +182,9 @@ class HttpConversation:
         )
 
     def _follows(self, response: http.client.HTTPResponse) -> bool:
-        """Follow a redirect to another URL of the same origin; return True if the response was such a redirect.
+        """Follow a redirect within the origin; return True if the response was such a redirect.
 
-        Later requests use the other URL from the start, so that each request has one answer.
+        Later requests use the new URL directly, so that each request has one answer.
         """
         location = response.getheader("Location") or ""
         found = self._redirects.next("POST", urlunsplit(self._url), response.status, location)
@@ -265,7 +265,7 @@ class HttpConversation:
 
 
 class _OpenStream:
-    """The response to one `subscriptions/listen`, while it is received."""
+    """The response to one `subscriptions/listen` while it arrives."""
 
     def __init__(self, request: Json) -> None:
         self.request = request
@@ -282,7 +282,7 @@ class _OpenStream:
             self._messages += _messages(decode(response.read(MAX_MESSAGE)))
 
     def read(self, seconds: float, *, first: bool = True) -> None:
-        """Read for at most `seconds`. If `first` is set, stop after the acknowledgement or the answer."""
+        """Read for at most `seconds`. If `first` is set, stop after the acknowledgment or the answer."""
         if self._sock is None or self._ended:
             return
         until = time.monotonic() + seconds
@@ -299,7 +299,7 @@ class _OpenStream:
                     return
 
     def record(self, streams: Sequence[_OpenStream]) -> NotificationStream:
-        """Select the messages of this stream from all `streams`, because a server may answer on another stream."""
+        """Select the messages of this stream from all `streams`, because a server may send them on another stream."""
         wanted, known = self.request["id"], [stream.request["id"] for stream in streams]
         answers = [one for stream in streams for one in stream.answers if one.get("id") == wanted]
         own = [one for one in self.answers if one.get("id") not in known]
@@ -309,16 +309,15 @@ class _OpenStream:
 
     @property
     def answers(self) -> list[Json]:
-        """Return all answers on this stream, regardless of the request that they answer."""
         return list(filter(is_jsonrpc_answer, self._messages))
 
 
 @contextlib.contextmanager
 def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConnection]:
-    """Yield a connection to the host of `url`, and close the connection after `seconds`, even while data arrives.
+    """Yield a connection to the host of `url`; close the connection after `seconds`, even while data arrives.
 
-    The socket's own timeout restarts with every byte. Therefore it does not stop a server that sends very slowly, even
-    in headers.
+    The socket's own timeout restarts with every byte. A server that sends very slowly, even in headers, would therefore
+    never reach the timeout.
 
     Raises:
         OSError: the connection fails.
@@ -331,7 +330,7 @@ def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConn
     )
     try:
         connection.connect()
-        # Keep the socket, because `connection` drops its socket if the server announces a close.
+        # Keep the socket, because `connection` drops it if the server announces a close.
         watch = threading.Timer(seconds, _shut_down, (connection.sock,))
         watch.start()
         try:
@@ -352,7 +351,7 @@ def _shut_down(sock: socket.socket) -> None:
 
 
 def _events(response: http.client.HTTPResponse, deadline: float, ids: list[str]) -> Iterator[bytes]:
-    """Yield the data of each server-sent event (HTML §9.2) until the stream ends; add the IDs to `ids`.
+    """Yield the data of each server-sent event (HTML §9.2) until the stream ends; add the event ids to `ids`.
 
     Raises:
         TimeoutError: the stream continues after the deadline.
@@ -374,7 +373,7 @@ def _events(response: http.client.HTTPResponse, deadline: float, ids: list[str])
 
 
 def _routing(message: Json | str) -> tuple[str, str, str]:
-    """Return (revision, method, name) for the headers of a per-request message; "" as revision for a handshake."""
+    """Return (revision, method, name) for the headers of a per-request message; the revision is "" for a handshake."""
     if isinstance(message, str):
         return "", "", ""
     params = message.get("params") or {}
@@ -384,7 +383,7 @@ def _routing(message: Json | str) -> tuple[str, str, str]:
 
 
 def _header_value(text: str) -> str:
-    """Return a text as a header value: visible ASCII unchanged, else as base64 (streamable-http, Headers)."""
+    """Return a text as a header value: visible ASCII unchanged, other text as base64 (streamable-http, Headers)."""
     if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?"):
         return text
     return f"=?base64?{base64.b64encode(text.encode(errors='replace')).decode()}?="

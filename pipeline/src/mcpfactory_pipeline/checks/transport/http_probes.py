@@ -1,7 +1,4 @@
-"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins.
-
-Each row of the table describes one request.
-"""
+"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins."""
 
 from __future__ import annotations
 
@@ -36,13 +33,13 @@ FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
 # Headers that a browser sends in a DNS rebinding attack.
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
-_MOST: Final = 1_000_000  # maximum bytes of a body to read
+_MOST: Final = 1_000_000  # bytes; the rest of a longer body is not read
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
-_MOST_UNANSWERED: Final = 3  # maximum number of unanswered probes; afterwards, no probe is sent
-LINGER: Final = 2.0  # maximum seconds between an answer and the end of its stream
-# Factor: a stream may take LINGER seconds, or the duration of its answer times this factor, whichever is longer.
+_MOST_UNANSWERED: Final = 3  # maximum number of unanswered probes; no more probes are sent then
+LINGER: Final = 2.0  # seconds; maximum time between an answer and the end of its stream
+# Factor: a stream may take LINGER seconds, or this multiple of its answer's duration, whichever is longer.
 _SLOWER: Final = 10
-_WATCHED: Final = frozenset({"begin", "modern"})  # probes that also observe the end of the stream
+_WATCHED: Final = frozenset({"begin", "modern"})  # probes that also wait for the end of the stream
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 
 Headers = Mapping[str, str | None]
@@ -53,12 +50,11 @@ HttpExpectation = Callable[[HttpProbeAnswer], Iterator[Fault]]
 class HttpProbe:
     """One HTTP request with a single defect, and the expected answer.
 
-    `headers` has the headers that differ from a correct request (None removes a header), or is a function that returns
-    them. The request body is a per-request message with `method` and `params`, or `body`. With both `method` and
-    `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces members of
-    the per-request metadata; None removes the member. `session` is the probe that began the session of the request
-    (handshake lifecycle only). The function `place` returns the URL of the request. `when` selects the servers that get
-    the probe.
+    `headers` has only the headers that differ from a correct request; None removes a header. A function may compute
+    them. The body is a per-request message with `method` and `params`, or `body`. If both `method` and `body` are set,
+    the body is an array of two messages, and `body` is the id of the second message. `meta` replaces members of the
+    per-request metadata; None removes a member. `session` is the probe that began the session of the request (handshake
+    lifecycle only). `place` returns the URL of the request. `when` returns True for the servers that get the probe.
     """
 
     name: str
@@ -80,12 +76,11 @@ class HttpProbe:
 
 
 def http_fault(answer: HttpProbeAnswer, words: str, lesser: Severity | None = None) -> Fault:
-    """Return a fault whose proof is the answer."""
+    """Return a fault with the answer as proof."""
     return Fault(words, answer.probe, proof=answer.to_proof(), lesser=lesser)
 
 
 def _tolerated(answer: HttpProbeAnswer) -> Severity | None:
-    """Return the weight of a refusal with an unexpected status."""
     return 1 if 400 <= answer.status < 500 else None
 
 
@@ -100,12 +95,11 @@ def status(wanted: int) -> HttpExpectation:
 
 
 def _with_code(wanted: int, code: int) -> HttpExpectation:
-    """Expect a status if the answer has this error code; another 4xx status has severity 1."""
     return lambda answer: status(wanted)(answer) if answer.code == code else iter(())
 
 
 def _no(problem: Callable[[HttpProbeAnswer], bool], words: str = "{what} got status {status}") -> HttpExpectation:
-    """Expect an answer without the given problem; `words` is a format string for the answer's `status` and `what`."""
+    """Expect an answer without the given problem; `words` is a format string with `status` and `what`."""
 
     def expect(answer: HttpProbeAnswer) -> Iterator[Fault]:
         if problem(answer):
@@ -134,14 +128,13 @@ def _stream(answer: HttpProbeAnswer) -> Iterator[Fault]:
 
 
 def _mismatch(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    """Expect status 400 and the error for headers that differ from the body; another 4xx status has severity 1."""
     if answer.status != 400 or answer.code != HEADER_MISMATCH:
         words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {HEADER_MISMATCH}"
         yield http_fault(answer, words, _tolerated(answer))
 
 
 def _accepted_or_refused(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    """Expect that an unknown notification is accepted or refused, but never answered."""
+    """Expect that the server accepts or refuses an unknown notification, but never answers it."""
     if 200 <= answer.status < 300 and answer.has_body:
         words = f"a notification got status {answer.status} and a body"
         yield http_fault(answer, words, 1 if answer.status == 202 else None)
@@ -189,7 +182,7 @@ _NAME: Final = "mcpfactory_nöthing"
 
 
 def hello(revision: str) -> Json:
-    """Return `initialize` with a revision."""
+    """Return an `initialize` request with a revision."""
     return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params(revision)}
 
 
@@ -198,7 +191,6 @@ def _call(name: str) -> Json:
 
 
 def _is_refused(probe: str) -> Callable[[HttpProbeSender], bool]:
-    """Return a condition that is True if the server refused the request of a probe."""
     return lambda asker: probe in asker.answers and asker.answers[probe].status >= 400
 
 
@@ -207,7 +199,6 @@ def _on_loopback(probe: str) -> Callable[[HttpProbeSender], bool]:
 
 
 def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpProbe, ...]:
-    """Return requests with origins that a careless comparison accepts, for servers that refuse any other origin."""
     begins, ends = (f"an Origin that only {word} like the server's," for word in ("begins", "ends"))
     rows = {
         "begins": (begins, _is_refused),
@@ -230,7 +221,7 @@ def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpPro
 def _lookalike_headers(url: str) -> dict[str, Headers]:
     here = urlsplit(url)
     port = f":{here.port}" if here.port else ""
-    name = _LOOKALIKE + port  # the name resolves to the loopback address; browsers send the name as Origin and as Host
+    name = _LOOKALIKE + port  # this name resolves to the loopback address, and browsers send it as Origin and as Host
     return {
         "begins": {"Origin": f"{here.scheme}://{here.hostname}.{name}"},
         "begins-localhost": {"Origin": f"http://localhost.{name}"},
@@ -245,7 +236,6 @@ def _has_header(asker: HttpProbeSender) -> bool:
 
 
 def _began(probe: str) -> Callable[[HttpProbeSender], bool]:
-    """Return a condition that is true if the given probe began a session."""
     return lambda asker: "Mcp-Session-Id" in asker.sessions.get(probe, {})
 
 
@@ -272,7 +262,6 @@ def _known(method: str) -> Callable[[HttpProbeSender], bool]:
 
 
 def _params(method: str) -> Callable[[HttpProbeSender], Json]:
-    """Return a function that returns valid params: of an answered request, or else of a call of an unknown tool."""
     return lambda asker: asker.known.get(method, _call(NOTHING))
 
 
@@ -352,7 +341,7 @@ _ROWS: Final = (
               {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
     HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", _no_mismatch,
               lambda _asker, plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
-    # In the first of these probes, the header is invalid base64. In all other probes, the header and the name match.
+    # The first of these probes has invalid base64 in the header; in all others, the header and the name match.
     HttpProbe("modern-invalid-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", _mismatch,
               {"Mcp-Name": "=?base64?mcpfactory!?="}, "tools/call", _call(NOTHING)),
     HttpProbe("modern-half-base64-marker", "modern", _ONE_MARKER, _no_mismatch,
@@ -372,17 +361,17 @@ def probe_http(
     *,
     credentials: Mapping[str, str] | None = None,
 ) -> dict[str, HttpProbeAnswer]:
-    """Send the probes of each lifecycle that the server speaks; probes without an answer are omitted from the result.
+    """Send the probes of each lifecycle that the server speaks; the result omits unanswered probes.
 
-    The function blocks. After the time limit, the function still waits for the answer to the last probe.
+    The function blocks. At the time limit, the function still waits for the answer to the last probe.
 
     Args:
         url: the URL of the endpoint, after redirects.
         spoken: the lifecycles of the server.
         modern: the per-request revision of the server.
         seconds_left: returns the seconds until the time limit.
-        known: the params of a request that the server has answered, by method.
-        credentials: headers of every request.
+        known: method → params of a request that the server answered.
+        credentials: headers for every request.
     """
     asker = HttpProbeSender(url, modern, seconds_left, known, credentials)
     for lifecycle in sorted(spoken):
@@ -394,9 +383,8 @@ class HttpProbeSender:
     """Sender of the probes, in order; a probe may depend on the answers to earlier probes.
 
     Attributes:
-        answers: the answers by the name of the probe.
-        sessions: the correct headers of each session, by the probe that began it.
-        known: the params of a request that the server has answered, by method.
+        answers: name of the probe → answer. sessions: probe that began a session → correct headers of the session.
+        known: method → params of a request that the server answered.
     """
 
     def __init__(
@@ -422,7 +410,7 @@ class HttpProbeSender:
         return is_loopback(urlsplit(self.url).hostname)
 
     def run(self, rows: Iterable[HttpProbe]) -> None:
-        """Send the probes that suit the server; stop at the time limit, or after several probes without an answer."""
+        """Send the probes that suit the server; stop at the time limit, or after several unanswered probes."""
         for probe in rows:
             if self._unanswered == _MOST_UNANSWERED or self._seconds_left() <= 0:
                 return
@@ -440,14 +428,12 @@ class HttpProbeSender:
                 self._enter(answer)
 
     def _enter(self, answer: HttpProbeAnswer) -> None:
-        """Store the session that an answer to `initialize` began."""
         result, session = answer.message.get("result"), answer.headers.get("mcp-session-id")
         agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
         begun = {"Mcp-Session-Id": session} if session is not None else {}
         self.sessions[answer.probe] = {**begun, "MCP-Protocol-Version": agreed}
 
     def _message(self, probe: HttpProbe) -> Any:
-        """Return the body of the request; None if the request has no body."""
         if not probe.method:
             return probe.body
         meta = {
@@ -480,7 +466,7 @@ class HttpProbeSender:
         }
         sent = {name: value for name, value in headers.items() if value is not None}
         with connected(url, _EACH) as connection:
-            # Keep the socket, because `connection` drops its socket if the server announces a close.
+            # Keep the socket, because `connection` drops it if the server announces a close.
             sock = connection.sock
             connection.request(probe.verb, path, data, sent)
             response = connection.getresponse()
@@ -518,10 +504,10 @@ def _body(response: http.client.HTTPResponse) -> bytes:
 def _events(
     response: http.client.HTTPResponse, wait: Callable[[float], None] | None = None
 ) -> tuple[bytes, EventStreamAnswer]:
-    """Return the first answer in an event stream (without an answer, the first event), and the state of the stream.
+    """Return the answer in an event stream (or else the first event), and the state of the stream.
 
-    The events before the answer are progress and log messages. If `wait` (a function that sets the read timeout) is
-    given, also wait for the end of the stream.
+    The events before the answer are progress and log messages. `wait` sets the read timeout; if it is given, also wait
+    for the end of the stream.
     """
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
     answer, other, data = b"", b"", list[bytes]()
@@ -570,6 +556,5 @@ def _is_primed(lines: list[bytes]) -> bool:
 
 
 def _answer(data: list[bytes]) -> bytes:
-    """Return the data of an event if the data is an answer, else nothing."""
     value = decode(text := b"\n".join(data))
     return text if isinstance(value, dict) and is_jsonrpc_answer(value) else b""

@@ -33,7 +33,7 @@ from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.types import Json
 
 OVERSIZE_LINE: Final = "a line of more than 16 MB"
-# Control characters that ordinary output does not contain. Tabs, line ends and ANSI escapes are allowed.
+# Control characters that ordinary output does not contain; tabs, line ends and ANSI escapes are allowed.
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _TOO_DEEP: Final = "JSON that is nested too deeply to be read"
 _CONSTANT: Final = "a message with NaN or Infinity, which JSON does not have"
@@ -58,7 +58,7 @@ def pollution_hint(causes: Iterable[str]) -> str:
 
 
 def pollution_cause(line: bytes) -> str:
-    """Return a short description (from `_HINTS`) of an output line that is not a message."""
+    """Describe an output line that is not a message, with a text from `_HINTS`."""
     if line.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"{\x00" in line and line.count(b"\x00") * 3 > len(line)):
         return "UTF-16"
     if _CONTROL.search(line):
@@ -86,16 +86,16 @@ def pollution_cause(line: bytes) -> str:
 
 
 _CHUNK: Final = 64 * 1024
-_MAX_STDERR: Final = 1024 * 1024  # maximum bytes of stderr to store
+_MAX_STDERR: Final = 1024 * 1024  # maximum bytes of stored stderr
 _MAX_POLLUTION: Final = 20  # maximum number of stored stdout lines that are not messages
-_MOST_ARRAYS: Final = 1_000  # maximum number of batches whose ids are stored
-_MAX_NOTIFICATIONS: Final = 1_000  # maximum stored notifications
-_MAX_WAITING: Final = 1_000  # maximum number of unread messages, so that a server cannot fill the memory
+_MOST_ARRAYS: Final = 1_000  # maximum number of batches with stored ids
+_MAX_NOTIFICATIONS: Final = 1_000  # maximum number of stored notifications
+_MAX_WAITING: Final = 1_000  # maximum number of unread messages, so that no server can fill the memory
 _MOMENT: Final = 0.5  # seconds to wait for a late answer to an invalid message
-END_PATIENCE: Final = 4.0  # seconds to wait for the exit of a process before it is killed
+END_PATIENCE: Final = 4.0  # seconds to wait for the exit of a process; the process is then killed
 _KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
-_LOOK: Final = 0.02  # seconds between checks for process exit
-# Factor: to exit, a process gets END_PATIENCE seconds, or its start-up time times this factor, whichever is longer.
+_LOOK: Final = 0.02  # seconds between two checks for the exit of a process
+# Factor: to exit, a process gets END_PATIENCE seconds, or this multiple of its start-up time, whichever is longer.
 _SLOWER: Final = 5
 _INHERITED: Final = (
     "HOME",
@@ -114,7 +114,7 @@ _INHERITED: Final = (
 
 
 class StdioConversation:
-    """A conversation over stdio. Use `StdioConversation.start`; The caller must call `close`."""
+    """A conversation over stdio. `StdioConversation.start` creates it; the caller must call `close`."""
 
     def __init__(self, process: asyncio.subprocess.Process, purpose: str) -> None:
         self.session = Session(purpose)
@@ -123,11 +123,11 @@ class StdioConversation:
         self._began = time.monotonic()
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
-        self._news = asyncio.Event()  # set whenever a line is read
-        # Ids of each received batch; the newest batch is last.
+        self._news = asyncio.Event()  # set after each line that is read
+        # Ids of each received batch, newest batch last.
         self._arrays: deque[list[str]] = deque(maxlen=_MOST_ARRAYS)
-        self._given_up: list[object] = []  # ids of requests that timed out; later answers are ignored
-        # Ids of canceled streams; some servers still answer these requests when a stream ends.
+        self._given_up: list[object] = []  # ids of requests that timed out; their late answers are ignored
+        # Ids of canceled streams; some servers still answer the request when a stream ends.
         self._listened: list[object] = []
         self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
 
@@ -144,7 +144,7 @@ class StdioConversation:
                 stdout=pipe,
                 stderr=pipe,
                 cwd=cwd,
-                # Only variables that a process needs to start, so that the server does not get secrets of the user.
+                # Only variables that a process needs to start, so that the server cannot read the user's secrets.
                 env={name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(environ),
                 start_new_session=True,
             )
@@ -154,13 +154,13 @@ class StdioConversation:
 
     @property
     def pid(self) -> int:
-        """Return the ID of the process, which leads a separate process group."""
+        """Return the id of the process, which leads a separate process group."""
         return self._process.pid
 
     def serving_command(self) -> list[str]:
-        """Return the command line of the process that reads the requests; [] if the system does not report it.
+        """Return the command line of the process that reads the requests; [] if it is unknown.
 
-        Launchers such as `npx` and `uvx` start this process, which inherits the launcher's stdin.
+        Launchers such as `npx` and `uvx` start this process, and the process inherits their stdin.
         """
         started = self._process.pid
         readers = [one for one in sorted(descendants(started)) if _stdin_inode(one) == _stdin_inode(started)]
@@ -195,7 +195,7 @@ class StdioConversation:
         return exchange
 
     async def _answer_after(self, stray: Json, expected: object) -> Json:
-        """Return the answer that follows an answer without an id, which may be about an earlier notification."""
+        """Return the answer after an answer without id, which may concern an earlier notification."""
         try:
             answer = await asyncio.wait_for(self._answer(), _MOMENT)
         except TimeoutError:
@@ -211,8 +211,7 @@ class StdioConversation:
     ) -> tuple[WireExchange, WireExchange]:
         """Send a raw text and a message; see `Conversation.send_raw`.
 
-        Both messages are written together. An answer to `text` arrives before, or shortly after, the answer to
-        `message`. Therefore a server that drops invalid messages causes no long wait.
+        Both are written together. The answer to `text` arrives before, or shortly after, the answer to `message`.
         """
         problem = await self._write(text)
         after = await self._answer_to(message, patience, await self._write(message))
@@ -255,7 +254,7 @@ class StdioConversation:
                     problem = await self._end_reason()
                     break
                 if (key := str(received.get("id"))) not in sent:
-                    continue  # the message belongs to no sent request, for example an answer to the cancellation
+                    continue  # the message answers no sent request; it may answer the cancellation
                 request, began = sent[key]
                 took = round(1000 * (time.monotonic() - began))
                 done[key] = WireExchange(request, received, milliseconds=took)
@@ -286,7 +285,6 @@ class StdioConversation:
         return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
-        """Wait until more than `number` streams are acknowledged or answered, or until the process closes stdout."""
         while not self._readers[0].done():
             heard = self._log.heard or []
             if sum(is_jsonrpc_answer(one) or is_acknowledgement(one) for one in heard) > number:
@@ -295,25 +293,25 @@ class StdioConversation:
             await self._news.wait()
 
     async def close(self, *, terminate: bool = False) -> None:
-        """Close stdin or terminate the process, then wait, then kill the rest of the process group."""
+        """Close stdin or terminate the process, wait, then kill the rest of the process group."""
         session, ended_early = self.session, self._process.returncode
         session.memory = peak_memory(self._process.pid)
         began = time.monotonic()
-        session.terminated = terminate  # after SIGTERM, further output does not count as pollution of stdout
+        session.terminated = terminate  # after SIGTERM, other output on stdout is allowed
         if terminate:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
         elif self._process.stdin is not None:
             self._process.stdin.close()
-        # Search for child processes now, because the search works only while their parent runs.
+        # Search for child processes now, because the search needs their living parent.
         started = descendants(self._process.pid)
         if await self._ended(max(END_PATIENCE, _SLOWER * session.milliseconds / 1000)):
             session.ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
-        kill_known_processes(started)  # kill the child processes first, because the search needs their parent
+        kill_known_processes(started)  # kill the child processes first, because the search for them needs their parent
         self._kill()
         await self._ended(_KILLED)
-        # A process started by a child may keep the pipes open.
+        # A process that a child started may keep the pipes open.
         _, pending = await asyncio.wait(self._readers, timeout=1.0)
         for reader in pending:
             reader.cancel()
@@ -337,11 +335,10 @@ class StdioConversation:
         return ""
 
     async def _answer(self) -> Json | None:
-        """Return the next pending answer, or None if the process closed its output."""
         while True:
             message = await self._inbox.get()
             if message is None:
-                self._inbox.put_nowait(None)  # later calls of this method must also end at once
+                self._inbox.put_nowait(None)  # later calls of this method must also return at once
                 return None
             if is_jsonrpc_answer(message):
                 if message.get("id") in (*self._given_up, *self._listened) and message.get("id") is not None:
@@ -353,7 +350,7 @@ class StdioConversation:
     async def _ended(self, patience: float) -> bool:
         """Wait at most `patience` seconds for the end of the process; return True if it ended.
 
-        `Process.wait` alone is not enough: in some Python versions it also waits until the pipes close. A process in a
+        `Process.wait` is not enough: in some Python versions, it also waits until the pipes close. A process in a
         separate session may keep the pipes open.
         """
         deadline = time.monotonic() + patience
@@ -371,7 +368,7 @@ class StdioConversation:
     async def _read_stdout(self) -> None:
         lines = LineReader(MAX_MESSAGE)
         stream = self._process.stdout
-        assert stream is not None  # not None, because the process was started with a pipe
+        assert stream is not None  # not None, because the process has a pipe
         while data := await stream.read(_CHUNK):
             for line in lines.feed(data):
                 if isinstance(line, bytes):
@@ -412,7 +409,7 @@ class StdioConversation:
 
     async def _read_stderr(self) -> None:
         stream = self._process.stderr
-        assert stream is not None  # not None, because the process was started with a pipe
+        assert stream is not None  # not None, because the process has a pipe
         while data := await stream.read(_CHUNK):
             self._stderr += data[: max(_MAX_STDERR - len(self._stderr), 0)]
 
@@ -438,7 +435,7 @@ def _encoded(message: Json | str) -> bytes:
 
 
 def peak_memory(pid: int) -> int | None:
-    """Return the peak memory of a living process in kilobytes; None if the system does not report this (proc(5))."""
+    """Return the peak memory of a living process in kilobytes, or None if it is unknown (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -192,13 +192,13 @@ def parse_origin(text: str) -> FactoryOrigin:
         return FactoryOrigin(GIT, _repository(text, place), ref) if _REF.fullmatch(ref) else _no_ref(text)
     if _PLACE.fullmatch(text) and ".." not in text.split("/"):
         return FactoryOrigin(FOLDER, text)
-    raise ConfigError(f"workspace.factory is {text!r}, which is not a valid source of mcpfactory", hint=FORMS)
+    raise ConfigError(f"workspace.factory: {text!r} is not a valid source of mcpfactory", hint=FORMS)
 
 
 def _repository(text: str, place: str) -> str:
     if not _REPOSITORY.fullmatch(place):
         raise ConfigError(
-            f"workspace.factory is {text!r}, which is not a valid URL of a repository", hint="write git+https://…@REF"
+            f"workspace.factory: {text!r} is not a valid URL of a repository", hint="write git+https://…@REF"
         )
     if urlsplit(place).password is not None or (urlsplit(place).username and not place.startswith("ssh:")):
         raise ConfigError(
@@ -213,7 +213,7 @@ def _repository(text: str, place: str) -> str:
 
 def _no_ref(text: str) -> FactoryOrigin:
     raise ConfigError(
-        f"workspace.factory is {text!r}, which has no commit or tag", hint="add a commit or a tag: git+https://…@REF"
+        f"workspace.factory: {text!r} has no commit or tag", hint="add a commit or a tag: git+https://…@REF"
     )
 
 

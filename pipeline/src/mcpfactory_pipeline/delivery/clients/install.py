@@ -67,7 +67,7 @@ def select_entry_variables(
         name, _, value = one.partition("=")
         if _has_password(value):
             raise ClientConfigError(
-                f"the value of {name} is a URL with a password, which must not be in a configuration file",
+                f"the value of {name} is a URL with a password, but a configuration file must not contain passwords",
                 hint=(
                     f"remove the password from the URL, or use --env {name} if the client supports references to variables"
                 ),
@@ -262,7 +262,8 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
         raise ClientConfigError(f"{url} is not a valid http or https URL", hint="https://host/mcp")
     if parts.username is not None or parts.password is not None:
         raise ClientConfigError(
-            "the URL contains a password, which must not be in a configuration file", hint="--token-variable NAME"
+            "the URL contains a password, but a configuration file must not contain passwords",
+            hint="--token-variable NAME",
         )
     if variable and not _VARIABLE.fullmatch(variable):
         raise ClientConfigError(

@@ -121,7 +121,7 @@ def query_index_release(
     channel = next((row.name for row in reversed(read_channels(workspace)) if row.name in offered), None)
     if channel is None:
         raise ClientConfigError(
-            f"{server.name} was neither published nor promoted, so a package {project} on an index is from someone else",
+            f"{server.name} cannot be installed from an index: the server was neither published nor promoted, so a package {project} is from someone else",
             hint=f"use --from source, or run 'mcpfactory pipeline run {server.name}', then promote and publish the server",
         )
     otherwise = f"use --from source or --from {channel}"
@@ -141,7 +141,7 @@ def query_index_release(
         )
     if live.same is None or project != release.metadata.project:
         raise ClientConfigError(
-            f"{where} does not have {project} {release.version}, so someone else could publish this version",
+            f"{where} does not have {project} {release.version}: someone else could publish this version",
             hint=f"run 'mcpfactory publish {server.name} --target {_TARGET} --channel {channel}', or {otherwise}",
         )
     return IndexedPackage(release.version, live.same.facts["index"])
@@ -304,8 +304,8 @@ def _from_channel(
         with_runtime = ("--with", f"{RUNTIME} @ {runtime.as_uri()}")
     elif requires_runtime(wheel):
         raise ClientConfigError(
-            f"channel {channel} does not contain the runtime of {server.name}, and someone else could publish "
-            "a package under the name of the runtime",
+            f"{server.name} cannot be installed: channel {channel} does not contain the runtime, and someone else could "
+            "publish a package under the name of the runtime",
             hint=f"run 'mcpfactory pipeline restore {server.name}', or use --from source",
         )
     version = versions_by_channel(workspace, server)[channel]
@@ -359,7 +359,8 @@ def find_uvx(environ: Mapping[str, str]) -> LaunchEntry:
     found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
     if found is None:
         raise ClientConfigError(
-            "uvx, which starts servers from packages, is not installed", hint="install uv, or use --from source"
+            "uvx is not installed: clients need uvx to start servers from packages",
+            hint="install uv, or use --from source",
         )
     todo = [
         f"{name} is set here, but not for clients that start from a desktop: put it into uv.toml"

@@ -195,7 +195,7 @@ def _second_opinion(release: CandidateRelease, options: Mapping[str, str]) -> It
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             yield TargetProblem(
-                "mcpb/official", f"the official mcpb does not answer: {error}", "repair it, or remove it from PATH"
+                "mcpb/official", f"the official mcpb does not answer: {error}", "repair mcpb, or remove mcpb from PATH"
             )
             return
     if done.returncode:

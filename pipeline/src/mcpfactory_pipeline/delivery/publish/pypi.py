@@ -264,7 +264,7 @@ def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index:
     if settings["runtime"] == "publish" and own is not None and not public:
         return [own]
     raise PublishError(
-        f"{settings['index']} has no {needed}, so {release.metadata.name} could not be installed from this index",
+        f"{release.metadata.name} could not be installed from {settings['index']}: the index has no {needed}",
         hint="for a private index, use --set pypi.runtime=publish to upload the runtime's wheel first"
         if own is not None and not public
         else "publish mcpfactory-runtime to this index, or use --set pypi.runtime=assume if another index has mcpfactory-runtime",

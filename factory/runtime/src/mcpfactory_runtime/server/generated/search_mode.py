@@ -271,7 +271,7 @@ def _free_names(taken: Container[str]) -> tuple[str, str, str]:
         names = (f"search_{middle}tools", f"describe_{middle}tools", f"call_{middle}tool")
         if not any(name in taken for name in names):
             return names
-    raise AssertionError("internal error: the endless loop over names ended")
+    raise AssertionError("internal error: the loop over names ended (this is a bug; please report it)")
 
 
 def _tool(

@@ -247,7 +247,7 @@ class ResponseLimit(Middleware):
 
     def __init__(self, characters: int = 100_000, *, tools: Iterable[str] = ()) -> None:
         if characters < 1:
-            raise ValueError(f"a limit of {characters} characters allows no text\nhint: set a limit such as 100_000")
+            raise ValueError(f"the limit of {characters} characters is too low\nhint: set a limit such as 100_000")
         self._room = characters
         self._tools = frozenset(tools)
 

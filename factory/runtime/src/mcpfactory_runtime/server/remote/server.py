@@ -317,7 +317,9 @@ class RemoteServer(Server):
             raise
         except Exception as error:  # noqa: BLE001 - errors of the connection, or of the login at the server
             raise self._unreachable(error) from None
-        raise AssertionError("internal error: the second attempt neither returned nor raised")
+        raise AssertionError(
+            "internal error: the second attempt neither returned nor raised (this is a bug; please report it)"
+        )
 
     async def _ask(self, exchange: ForwardedCall, method: str, params: Json) -> Json:
         asking = forward(exchange.client, method, params, exchange.ctx, timeout=self._timeout)

@@ -423,8 +423,8 @@ def _ending(handler: asyncio.Task[Json]) -> Change:
         try:
             jsonrpc.encode(result)
         except ValueError:
-            log.exception("the result of a task has no JSON form")
-            error = McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form")
+            log.exception("the result of a task cannot be converted to JSON")
+            error = McpError(INTERNAL_ERROR, "Internal error: the result cannot be converted to JSON")
         else:
             return lambda task: task.completed(result)
     if not isinstance(error, McpError):

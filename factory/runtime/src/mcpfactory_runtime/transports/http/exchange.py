@@ -111,8 +111,8 @@ class Exchange:
             else:
                 data = jsonrpc.encode_result_message(self._call.id, outcome)
         except Exception:  # usually a ValueError, but the value may change during the encoding
-            log.exception("the result of %s has no JSON form", self._call.method)
-            error = McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form")
+            log.exception("the result of %s cannot be converted to JSON", self._call.method)
+            error = McpError(INTERNAL_ERROR, "Internal error: the result cannot be converted to JSON")
             data = jsonrpc.encode(jsonrpc.error_message(self._call.id, error))
         if self._stream is None:
             await send_json(self._send, status, data)
