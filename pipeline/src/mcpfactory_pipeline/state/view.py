@@ -109,7 +109,7 @@ def is_view_of(server: str, text: str, events: Sequence[Event]) -> bool:
     left = _facts(line for line in text.split("\n") if not line.encode().startswith(CONFLICT_MARKERS))
     # Usually, only the newest lines are missing.
     alone = (apply_event(_state_before(server, event), event) for event in reversed(events))
-    renderings = map(view_text, chain([ServerState(server)], alone))
+    renderings: Iterator[str] = map(view_text, chain([ServerState(server)], alone))
     if re.search(rf'"state": {SCHEMA}\b', text):
         states = accumulate(events, apply_event, initial=ServerState(server))
         renderings = chain(renderings, map(state_to_text, states))
