@@ -21,8 +21,9 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
-from mcpfactory_pipeline.state.state import ServerState, apply_event, state_to_text
+from mcpfactory_pipeline.state.state import ServerState, apply_event
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.view import view_text
 
 _LIMIT: Final = 2.0  # seconds of CPU
 _COMMANDS: Final = (("pipeline", "status"), ("inbox",))
@@ -78,7 +79,7 @@ def _make(root: Path, servers: int, events: int) -> int:
         folder.mkdir(parents=True)
         (folder / "mcpfactory.toml").write_text(f'[server]\nname = "{name}"\npackage = "p"\ntemplate = "minimal"\n')
         store.history_file(name).write_text(lines)
-        store.state_file(name).write_text(state_to_text(state).replace('"server": ""', f'"server": "{name}"'))
+        store.state_file(name).write_text(view_text(state).replace('"server": ""', f'"server": "{name}"'))
     return len(lines) * servers
 
 

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, fingerprin
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.state import ServerState, apply_event, state_to_text
+from mcpfactory_pipeline.state.state import ServerState, apply_event
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -97,7 +97,7 @@ class _Past:
         for number in range(CANDIDATES):
             self._round(f"1.{number}.0")
         history.append(self.store.history_file(name), self.events, self.store.where(name, "history"))
-        self.store.write_state(name, state_to_text(self.state))
+        self.store.write_state(name, self.state)
 
     def _round(self, version: str) -> None:
         wheel = f"{self.server.package}-{version}-py3-none-any.whl"

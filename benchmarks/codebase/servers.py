@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.text import estimate_tokens
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import Client
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -52,7 +54,7 @@ def server_names(root: Path = ROOT) -> list[str]:
 def figures(name: str, root: Path = ROOT) -> ServerFigures:
     """The figures of one server, which is started once for each of its profiles."""
     folder = root / "servers" / name
-    state: dict[str, Any] = json.loads((root / "pipeline/state" / f"{name}.json").read_text("utf-8"))
+    state = Store(Workspace.find(root)).state(name)
     file = folder / ".mcpfactory/report.json"
     report: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     profiles = report.get("offer", {}).get("profiles", {"full": {}})
@@ -61,7 +63,7 @@ def figures(name: str, root: Path = ROOT) -> ServerFigures:
     found = _FULL.search((folder / "evals/report.md").read_text("utf-8"))
     assert found is not None, f"evals/report.md of {name} has no row of the mode full"
     return ServerFigures(
-        state["stages"]["validate"]["summary"]["score"],
+        state.stages["validate"].summary["score"],
         dict(sorted(lists.items(), key=lambda one: one[1])),
         len(report.get("tools", ())),
         f"{found[3]} of {found[4]}",

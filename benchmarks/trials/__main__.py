@@ -8,6 +8,7 @@
   python -m benchmarks.trials first-push         each job of the workflows that init and ci write, by hand, as it is pushed
   python -m benchmarks.trials gate               what must not come into a channel, or be believed: the table of attempts
   python -m benchmarks.trials fork               a pull request from a fork, played out: what it steals, plants and forges; and its mutants
+  python -m benchmarks.trials team --times 100   two developers and CI, with merges of Git; steps
   python -m benchmarks.trials mutants [kills …]  promises broken on purpose: each trial must turn red for each of its mutants
   python -m benchmarks.trials two-processes --times 120  a server as two processes with Redis, one killed (-9) every five seconds; seconds
   python -m benchmarks.trials adopt              five servers that nobody here wrote: adopted, in production, renewed, rolled back
@@ -36,6 +37,7 @@ from benchmarks.trials import (
     kills,
     mutants,
     pull_request,
+    team,
     two_processes,
 )
 from benchmarks.trials.fake_stages import environment
@@ -48,6 +50,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "first-push": (first_push.run, 1),
     "gate": (gate.run, 1),
     "fork": (pull_request.run, 1),
+    "team": (team.run, 100),
     "two-processes": (two_processes.run, 120),
     "adopt": (adoption.run, 1),
 }

@@ -23,6 +23,9 @@ from typing import Any, NamedTuple
 
 from benchmarks.exam.results import Outcome, judged, unavailable
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
+from mcpfactory_pipeline.state.state import state_to_text
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import connect_stdio
 
 PATIENCE = 1200  # seconds for one command
@@ -125,8 +128,8 @@ class AdoptionScenario:
             self.faults.append(what)
 
     def state(self, server: str) -> dict[str, Any]:
-        """The tracked state of a server."""
-        return dict(json.loads((self.folder / f"pipeline/state/{server}.json").read_bytes()))
+        """The state of a server."""
+        return dict(json.loads(state_to_text(Store(Workspace.find(self.folder)).state(server))))
 
 
 def run(folder: Path, times: int, seed: int) -> Outcome:

@@ -19,9 +19,10 @@ from mcpfactory_pipeline.channels.candidate import store_candidate
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.plan.stage import BuiltCandidate, BuiltFiles, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
-from mcpfactory_pipeline.state.state import fold, state_to_text
-from mcpfactory_pipeline.state.store import Store, is_state_of_prefix
-from mcpfactory_pipeline.state.verify import verify
+from mcpfactory_pipeline.state.state import fold
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import refresh_views, verify
+from mcpfactory_pipeline.state.view import is_view_of, view_text
 from mcpfactory_pipeline.views.drift import find_drift
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -125,11 +126,7 @@ def violated_invariants(space: Workspace) -> Iterator[str]:
             yield f"{server}: {error}"
             continue
         text = store.state_text(server)
-        if (
-            text is not None
-            and text != state_to_text(fold(server, events))
-            and not is_state_of_prefix(server, text, events)
-        ):
+        if text is not None and text != view_text(fold(server, events)) and not is_view_of(server, text, events):
             yield f"{server}: the state is not the fold of any beginning of its history"
         finished = [event for event in events if event["event"] == "stage.finished"]
         for event in finished:
@@ -147,7 +144,7 @@ def violated_invariants(space: Workspace) -> Iterator[str]:
 def kept_promises(space: Workspace) -> Iterator[str]:
     """Yield violations of the invariants that hold once all processes have ended."""
     yield from violated_invariants(space)
-    yield from (f"{entry['server']}: {entry['message']}" for entry in verify(space))
+    yield from (f"{entry['server']}: {entry['message']}" for entry in [*verify(space), *refresh_views(space)])
     store = Store(space)
     for server in space.servers():
         if read_run_notes(store.locks, server.name):

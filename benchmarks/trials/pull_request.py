@@ -21,7 +21,8 @@ from benchmarks.trials.first_push import Pushed, git, prepare
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.plan.stage import candidate_id
-from mcpfactory_pipeline.state.state import fold, state_to_text
+from mcpfactory_pipeline.state.state import fold
+from mcpfactory_pipeline.state.view import view_text
 
 SECRET = "canary-5f1d2c"
 _REQUEST = "7/merge"
@@ -181,7 +182,7 @@ def _rewrite(fork: Path, server: str, change: Callable[[list[dict[str, Any]]], l
     file = fork / f"pipeline/history/{server}.jsonl"
     events = change([json.loads(line) for line in file.read_text().splitlines()])
     file.write_text("".join(json.dumps(event) + "\n" for event in events))
-    (fork / f"pipeline/state/{server}.json").write_text(state_to_text(fold(server, events)))
+    (fork / f"pipeline/state/{server}.json").write_text(view_text(fold(server, events)))
 
 
 def _thief(scene: ForkScenario) -> Callable[[Path], None]:

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
+from mcpfactory_pipeline.state.state import state_to_text
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.adoption.registries import Registry, serving
 from tests.cli.conftest import InProcessCli
 from tests.pipeline.staged_workspace import configured
@@ -52,7 +55,7 @@ def done(space: InProcessCli, *words: str) -> str:
 
 
 def state(space: InProcessCli, server: str) -> dict[str, Any]:
-    return json.loads((space.folder / f"pipeline/state/{server}.json").read_bytes())
+    return json.loads(state_to_text(Store(Workspace.find(space.folder)).state(server)))
 
 
 def put(folder: Path, files: dict[str, str]) -> Path:

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from mcpfactory_pipeline.state.state import fold, state_to_text
+from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.view import view_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import InProcessCli
 from tests.cli.recorded_workspaces import finish, make, stage
@@ -62,7 +63,7 @@ def test_no_reason_makes_a_row_or_a_command_of_its_own(shell):
     lines[-1] = json.dumps({**event, "reason": reason, "actor": "Ada\nready  books"})
     history.write_text("\n".join(lines) + "\n")
     store = Store(Workspace.find(shell.folder))
-    store.state_file("books").write_text(state_to_text(fold("books", store.history("books"))))
+    store.state_file("books").write_text(view_text(fold("books", store.history("books"))))
     for words in (("inbox", "--show", "0"), ("pipeline", "status"), ("pipeline", "status", "books")):
         told = shell(*words).out
         assert not [line for line in told.splitlines() if line.startswith(("ready", "    mcpfactory pipeline promote"))]

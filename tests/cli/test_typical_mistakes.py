@@ -159,7 +159,7 @@ MISTAKES = (
     _("test shop", 4, "the text is not YAML", change=written("servers/shop/tests/own.yaml", "tests: [")),
     _("validate shop", 4, "unknown field 'waiver'", "did you mean 'waivers'?", change=written("servers/shop/waivers.toml", "[[waiver]]\n")),
     # state
-    _("pipeline hold books -m x", 5, "books.json", "verify --repair books", change=written("pipeline/state/books.json", "{")),
+    _("pipeline hold books -m x", 5, "books.json", "verify --repair books", change=written("pipeline/state/books.json", "[]")),
     _("pipeline hold books -m x", 5, "state schema 99", "update mcpfactory",
       change=written("pipeline/state/books.json", '{"state": 99}')),
     _("pipeline history books", 5, "merge conflict marker", change=written("pipeline/history/books.jsonl", "<<<<<<< HEAD\n")),

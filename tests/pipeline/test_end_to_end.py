@@ -143,8 +143,8 @@ def test_a_channel_is_built_again_from_the_commit_that_has_its_sources(staged, a
 def test_installers_hold_what_they_get_from_production_against_the_hash_in_the_state(again, tmp_path, installer):
     approve(again, "hello", "production", reason="it is good")
     promote(again, "hello", "production")
-    state = json.loads(Store(again).state_file("hello").read_text())  # as anybody can read it
-    digest = state["candidates"][state["channels"]["production"]["candidate"]]["files"][WHEEL]
+    state = Store(again).state("hello")
+    digest = state.candidates[state.offered("production")].files[WHEEL]
     programs = {"uv": [uv.find_uv_bin(), "pip"], "pip": [sys.executable, "-m", "pip", "--disable-pip-version-check"]}
     index = f"file://{again.pipeline}/channels/production/simple"
 
@@ -159,7 +159,7 @@ def test_installers_hold_what_they_get_from_production_against_the_hash_in_the_s
 
     done = get(digest, tmp_path / "right")
     assert done.returncode == 0, done.stderr
-    with zipfile.ZipFile(again.artifacts / "hello" / state["candidate"] / WHEEL) as wheel:
+    with zipfile.ZipFile(again.artifacts / "hello" / str(state.candidate) / WHEEL) as wheel:
         for name in wheel.namelist():
             if name.startswith("hello_mcp/"):
                 assert (tmp_path / "right" / name).read_bytes() == wheel.read(name)

@@ -12,9 +12,10 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.decisions.restore import restore
 from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 from mcpfactory_pipeline.delivery.publish.publish import find_release
-from mcpfactory_pipeline.state.state import fold, state_to_text
+from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import repair, verify
+from mcpfactory_pipeline.state.view import view_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.fake_stages import STAGES
 from tests.system import git
@@ -37,7 +38,7 @@ def rewrite(space, change) -> None:
     store = Store(space.workspace)
     lines = [json.loads(line) for line in store.history_file("books").read_text().splitlines()]
     store.history_file("books").write_text("".join(json.dumps(event) + "\n" for event in change(lines)))
-    store.state_file("books").write_text(state_to_text(fold("books", store.history("books"))))
+    store.state_file("books").write_text(view_text(fold("books", store.history("books"))))
 
 
 def without_rejection(lines):

@@ -97,7 +97,7 @@ def test_the_worst_comes_first_and_of_the_same_kind_the_oldest(workspace, run, i
     add_server(workspace.root, "fresh")
     add_server(workspace.root, "corrupt")
     run("corrupt", until="build")
-    Store(workspace).state_file("corrupt").write_text("{")
+    Store(workspace).state_file("corrupt").write_text("[]")
     decision.hold(workspace, "held", "production", reason="audit", stages=STAGES)
     found = inbox()
     assert kinds(found) == [

@@ -1,4 +1,4 @@
-"""Two clones that worked apart: different servers merge without a conflict, the same server conflicts readably."""
+"""Two clones that worked apart: different servers merge without a conflict, the same server merges to what both histories say."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.decisions import decision
+from mcpfactory_pipeline.decisions.integrity import channel_folder_faults
 from mcpfactory_pipeline.decisions.promote import promote, rollback
-from mcpfactory_pipeline.decisions.restore import restore
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.verify import verify
+from mcpfactory_pipeline.state.verify import refresh_views, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.fake_stages import STAGES, add_server
 from tests.pipeline.inprocess_executor import InProcessExecutor
@@ -62,26 +61,65 @@ def test_different_decisions_about_the_same_server_merge_to_what_both_histories_
     assert verify(left) == []
 
 
-def test_contradicting_decisions_conflict_readably_and_the_history_settles_it(clones):
+def test_contradicting_decisions_merge_without_a_conflict_and_the_later_one_counts(clones):
     left, right = clones("left"), clones("right")
     for space, reason in ((left, "audit"), (right, "holidays")):
         decision.hold(space, "a", "production", reason=reason, stages=STAGES)
         commit(space)
-    merged = git(left.root, "pull", "--no-rebase", "--quiet", str(right.root), "main")
-    assert "CONFLICT" in merged.stdout
-    assert "pipeline/state/a.json" in merged.stdout
-    assert "conflict in pipeline/history" not in merged.stdout
-    conflict = Store(left).state_file("a").read_text()
-    assert conflict[conflict.index("<<<<<<<") : conflict.index(">>>>>>>")].count('"reason"') == 2
-    (difference,) = verify(left)
-    assert "merge conflict" in difference["message"]
-    assert "verify --repair a" in difference["hint"]
-    with pytest.raises(StateError, match="merge conflict"):
-        Store(left).state("a")
-    Store(left).state_file("a").unlink()
-    restore(left)
-    assert Store(left).state("a").holds["production"]["reason"] == "holidays", "the later word"
+    assert git(left.root, "pull", "--no-rebase", "--quiet", str(right.root), "main").returncode == 0
+    merged = Store(left).state_file("a").read_text()
+    assert ("audit" in merged, "holidays" in merged) == (True, True), "Git kept the lines of both"
     assert verify(left) == []
+    assert Store(left).state("a").holds["production"]["reason"] == "holidays"
+    decision.unhold(left, "a", "production", stages=STAGES)
+    assert "holds" not in Store(left).state_file("a").read_text()
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_a_server_that_both_branches_ran_merges_without_a_conflict(clones, tracked):
+    left, right = clones("left"), clones("right")
+    for space, text in ((left, "two"), (right, "three")):
+        (space.root / "servers" / "a" / "source.txt").write_text(text)
+        if not tracked:
+            git(space.root, "rm", "-q", "pipeline/state/a.json")
+            (space.root / "mcpfactory.toml").write_text('[workspace]\nname = "x"\n[state]\ntracked = false\n')
+        run_pipeline(Workspace.find(space.root), ["a"], stages=STAGES, executor=InProcessExecutor())
+        commit(space)
+    assert git(left.root, "pull", "--no-rebase", "--quiet", str(right.root), "main").returncode == 0
+    left = Workspace.find(left.root)
+    assert verify(left) == []
+    assert [note["server"] for note in refresh_views(left)] == ["a"] * tracked
+    assert verify(left) == refresh_views(left) == []
+    assert Store(left).state_file("a").exists() == tracked
+
+
+def test_a_decision_about_a_candidate_that_the_other_branch_replaced_before_is_no_damage(clones):
+    left, right = clones("left"), clones("right")
+    (right.root / "servers" / "a" / "source.txt").write_text("two")
+    run_pipeline(Workspace.find(right.root), ["a"], stages=STAGES, executor=InProcessExecutor())
+    decision.approve(left, "a", "production", stages=STAGES)
+    for space in (left, right):
+        commit(space)
+    assert git(left.root, "pull", "--no-rebase", "--quiet", str(right.root), "main").returncode == 0
+    assert '"approvals"' in Store(left).state_file("a").read_text()
+    assert verify(left) == []
+
+
+@pytest.mark.parametrize("options", [("-c", "core.autocrlf=true"), ("--depth", "1"), ("--sparse",), ("worktree",)])
+def test_every_kind_of_clone_has_the_same_bytes(clones, tmp_path, options):
+    left = clones("left")
+    root, other = left.root, tmp_path / "other"
+    if options == ("worktree",):
+        assert git(root, "worktree", "add", "--quiet", str(other)).returncode == 0
+    else:
+        assert git(tmp_path, "clone", "--quiet", *options, root.as_uri(), str(other)).returncode == 0
+    if options == ("--sparse",):
+        git(other, "sparse-checkout", "set", "pipeline", "servers/a")
+    space = Workspace.find(other)
+    assert verify(space) == refresh_views(space) == channel_folder_faults(space) == []
+    for place in ("servers/a/source.txt", "pipeline/history/a.jsonl", "pipeline/state/a.json"):
+        assert (other / place).read_bytes() == (root / place).read_bytes()
+    assert (other / "servers/b").exists() == (options != ("--sparse",))
 
 
 def test_a_rollback_on_one_branch_and_a_run_on_another_leave_the_hold_standing(clones):
@@ -94,6 +132,5 @@ def test_a_rollback_on_one_branch_and_a_run_on_another_leave_the_hold_standing(c
     for space in (left, right):
         commit(space)
     git(left.root, "pull", "--no-rebase", "--quiet", str(right.root), "main")
-    Store(left).state_file("a").unlink()
     with Store(left).transaction("a") as transaction:
         assert list(transaction.state.holds) == ["staging"]

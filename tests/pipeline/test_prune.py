@@ -65,9 +65,9 @@ def test_where_the_state_cannot_be_read_nothing_is_taken(workspace, run):
     add_server(workspace.root, "books")
     run("books")
     before = folders(workspace)
-    Store(workspace).state_file("books").write_text("{")
+    Store(workspace).state_file("books").write_text("[]")
     (entry,) = prune(workspace, keep=1)
-    assert "is not a valid state" in entry.kept
+    assert "does not match its history" in entry.kept
     assert folders(workspace) == before
 
 

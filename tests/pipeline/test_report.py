@@ -47,9 +47,9 @@ def test_a_run_with_nothing_to_do_says_so_in_one_line(workspace, run):
 def test_trouble_is_told_with_its_hint(workspace, run):
     add_server(workspace.root, "books")
     run()
-    Store(workspace).state_file("books").write_text("{")
+    Store(workspace).state_file("books").write_text("[]")
     text = shown(run, "plain")
-    assert "books: error: pipeline/state/books.json is not a valid state" in text
+    assert "books: error: pipeline/state/books.json does not match its history" in text
     assert "books: hint: mcpfactory pipeline verify --repair books" in text
 
 
@@ -88,7 +88,7 @@ def test_the_status_table_has_a_column_for_each_stage(workspace, run):
     add_server(workspace.root, "d")
     run("a", "b", "d")
     (folder / "source.txt").write_text("two")
-    Store(workspace).state_file("d").write_text("{")
+    Store(workspace).state_file("d").write_text("[]")
     summary = {server: stages for server, _, stages, _ in status_summary(status(workspace))[1]}
     assert summary["a"].startswith("build stale +")
     assert summary["b"].startswith("test FAILED")

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.delivery.ci.fold import ShardResult, fold_results
 from mcpfactory_pipeline.plan.stage import Stage, candidate_id
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.state import fold, state_to_text
+from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -63,7 +63,7 @@ class Handed:
         """A decision that is on the branch: from before the run, or with an id of its own."""
         event = {"id": at or self.early, "at": format_time(utc_now()), "actor": "ada", "event": kind, **facts}
         history.append(Store(self.workspace).history_file("a"), [event], "pipeline/history/a.jsonl")
-        Store(self.workspace).write_state("a", state_to_text(fold("a", Store(self.workspace).history("a"))))
+        Store(self.workspace).write_state("a", fold("a", Store(self.workspace).history("a")))
 
     def fold(self, **options):
         return fold_results(self.workspace, [self.result], self.run, **{"stages": STAGES, **options})

@@ -71,9 +71,11 @@ def test_a_damaged_snapshot_is_none(store, workspace, damage):
 
 
 def test_verify_does_not_ask_a_snapshot(store, workspace):
-    file, content = store.state_file("books"), json.loads(snapshot(store).read_bytes())
+    content = json.loads(snapshot(store).read_bytes())
+    file = store.state_file("books")
     file.write_text(file.read_text().replace('"passed"', '"failed"'))
     content["stamps"] = [content["stamps"][0], list(file_stamp(file))]
+    content["state"]["stages"]["test"]["outcome"] = "failed"
     snapshot(store).write_text(json.dumps(content))
     assert Store(workspace).state("books").stages["test"].outcome == "failed", "the snapshot is valid"
     assert [wrong["server"] for wrong in verify(workspace)] == ["books"]

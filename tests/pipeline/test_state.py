@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -12,15 +13,18 @@ from hypothesis import strategies as st
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
+from mcpfactory_pipeline.state import timeline
 from mcpfactory_pipeline.state.event_schema import EVENT_KINDS
 from mcpfactory_pipeline.state.state import (
     EVENT_HANDLERS,
+    extend,
     fold,
-    parse,
+    state_from_json,
     state_to_text,
 )
-from mcpfactory_pipeline.state.store import Store, is_state_of_prefix
+from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
+from mcpfactory_pipeline.state.view import is_view_of, view_text
 from tests.subtest_table import parametrize_subtests
 
 STAGES = st.sampled_from(["generate", "build", "test", "validate"])
@@ -29,7 +33,7 @@ CHANNELS = st.sampled_from(["staging", "production"])
 MOVING = ("promoted", "rolled-back")
 HASHES = st.sampled_from(["sha256:a", "sha256:b", "none"])
 TEXTS = st.text(max_size=12)
-MOMENTS = st.sampled_from(["2026-11-22T08:00:00Z", "1999-12-31T23:59:59Z"])
+MOMENTS = st.sampled_from(["2026-11-22T08:00:00Z", "2025-12-31T23:59:59Z"])
 
 
 def event(kind: str, **facts: st.SearchStrategy) -> st.SearchStrategy:
@@ -97,15 +101,56 @@ def put(space, server: str, events: list[dict], text: str | None = None) -> Stor
     """Writes history and state as they would lie in a repository."""
     store = Store(space)
     store.history_file(server).write_text(lines(events))
-    store.state_file(server).write_text(text if text is not None else state_to_text(fold(server, events)))
+    store.state_file(server).write_text(text if text is not None else view_text(fold(server, events)))
     return store
+
+
+def answers(events) -> list:
+    """What the functions of `timeline` say."""
+    about, now = [("staging", "one"), ("staging", "two")], datetime(2026, 12, 1, tzinfo=UTC)
+    lasting = ({"outcome": "failed"}, {"event": "stage.finished"}, {"event": "approved"})
+    return [
+        [timeline.seconds_in_channel(events, *pair, now) for pair in about],
+        [timeline.soaked_since(events, *pair, 60) for pair in about],
+        [timeline.in_channel_since(events, *pair) for pair in about],
+        [list(timeline.decisions_about(events, *pair)) for pair in about],
+        timeline.candidates_rolled_back(events, "staging"),
+        timeline.candidates_by_offered_version(events),
+        [timeline.failing_since(events, stage) for stage in ("test", "staging")],
+        [timeline.last_event_time(one for one in events if fact.items() <= one.items()) for fact in lasting],
+    ]
+
+
+def often(kind: str, **about: str) -> st.SearchStrategy:
+    """Events of one stage and channel, so that many are about the same."""
+    moments = st.integers(10, 59).map("2026-11-22T08:{}:00Z".format)
+    few = {"candidate": st.sampled_from(["one", "two"]), "outcome": st.sampled_from(["passed", "failed"])}
+    same = {"event": kind, "actor": "ada", "inputs": {}, "fingerprint": "", **about}
+    return st.fixed_dictionaries({"at": moments, **few}).map(lambda one: {**one, **same})
+
+
+OFTEN = st.one_of(
+    often("stage.finished", stage="test"),
+    often("stage.interrupted", stage="test", outcome="interrupted"),
+    often("stage.finished", stage="staging", channel="staging", version="1"),
+    *(
+        often(kind, channel="staging", version="1")
+        for kind in ("promoted", "rolled-back", "approved", "rejected", "retired")
+    ),
+)
+
+
+@given(st.lists(OFTEN, min_size=15, max_size=30).map(numbered), st.integers(0, 30))
+def test_the_timeline_of_a_state_answers_as_its_history_does(events, cut):
+    state = extend(fold("s", events[:cut]), events[cut:])
+    assert answers(state.timeline) == answers(events)
 
 
 @given(HISTORIES)
 def test_the_text_of_a_state_reads_back_as_the_same_state(events):
     state = fold("s", events)
-    assert parse(state_to_text(state), "x") == state
-    assert state_to_text(parse(state_to_text(state), "x")) == state_to_text(state)
+    assert state_from_json(json.loads(state_to_text(state))) == state
+    assert state_to_text(state_from_json(json.loads(state_to_text(state)))) == state_to_text(state)
 
 
 @given(HISTORIES)
@@ -147,24 +192,24 @@ def test_lines_in_any_order_and_repeated_say_the_same(tmp_path_factory, events, 
 
 
 @quick
-@given(HISTORIES.filter(bool), st.data())
-def test_a_state_of_any_moment_before_is_brought_up_to_date(tmp_path_factory, events, data):
+@given(HISTORIES.filter(bool), st.data(), st.sampled_from([view_text, state_to_text]))
+def test_a_state_of_any_moment_before_is_brought_up_to_date(tmp_path_factory, events, data, rendering):
     space = apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("w")), git=False)
     cut = data.draw(st.integers(0, len(events)))
-    store = put(space, "s", events, state_to_text(fold("s", events[:cut])))
+    store = put(space, "s", events, rendering(fold("s", events[:cut])))
     with store.transaction("s") as transaction:
         assert transaction.state == fold("s", events)
-    assert verify(space) == []
+    assert store.state_file("s").read_text() == view_text(fold("s", events))
 
 
 @quick
 @given(HISTORIES.filter(bool), st.data())
 def test_a_state_in_which_anything_was_changed_is_noticed_and_not_built_on(tmp_path_factory, events, data):
     space = apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("w")), git=False)
-    text = state_to_text(fold("s", events))
+    text = view_text(fold("s", events))
     place = data.draw(st.integers(0, len(text) - 1))
     changed = text[:place] + data.draw(OTHER.filter(lambda c: c != text[place])) + text[place + 1 :]
-    assume(not is_state_of_prefix("s", changed, events))  # a change may undo what the last event did
+    assume(not is_view_of("s", changed, events))  # a change may undo what the last event did, or change a comma
     store = put(space, "s", events, changed)
     before = store.history_file("s").read_bytes()
     assert [difference["server"] for difference in verify(space)] == ["s"]

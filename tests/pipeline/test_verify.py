@@ -10,9 +10,10 @@ from mcpfactory_pipeline.base.errors import RefusedError, StateError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.decisions.promote import promote
 from mcpfactory_pipeline.state.history import event_line
-from mcpfactory_pipeline.state.state import SCHEMA, fold, state_to_text
+from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.verify import repair, verify
+from mcpfactory_pipeline.state.verify import refresh_views, repair, verify
+from mcpfactory_pipeline.state.view import VIEW_SCHEMA, view_text
 from tests.pipeline.fake_stages import STAGES, add_server
 
 
@@ -26,16 +27,14 @@ def store(workspace, run) -> Store:
 def edit(store: Store) -> str:
     """A hand that says that a test passed with more than it did; gives the text as it should be."""
     right = store.state_file("books").read_text()
-    data = json.loads(right)
-    data["stages"]["test"]["message"] = "trust me"
-    store.state_file("books").write_text(json.dumps(data, indent=2, sort_keys=True) + "\n")
+    store.state_file("books").write_text(right.replace('"test": {"outcome": "passed"', '"test": {"outcome": "trusted"'))
     return right
 
 
 def test_an_edit_is_shown_fact_by_fact_and_mended(store, workspace):
     right = edit(store)
     (found,) = verify(workspace)
-    assert found["changes"] == ['stages.test.message: "trust me" → "it passed in ."']
+    assert found["changes"] == ['stages.test.outcome: "trusted" → "passed"']
     assert store.state_file("books").read_text() != right, "looking changes nothing"
     (mended,) = repair(workspace)
     assert mended == {**found, "mended": True}
@@ -43,9 +42,7 @@ def test_an_edit_is_shown_fact_by_fact_and_mended(store, workspace):
     assert verify(workspace) == repair(workspace) == []
 
 
-@pytest.mark.parametrize(
-    "spoil", ["<<<<<<< ours\n{}\n=======\n{}\n>>>>>>> theirs\n", "", "[]", "\udcff", '{"state": 2}']
-)
+@pytest.mark.parametrize("spoil", ["[]", "\udcff", '{"state": 0}', '{"channels": {"staging": {"version": "9"}}}'])
 def test_a_state_that_cannot_be_read_is_written_anew(store, workspace, spoil):
     right = store.state_file("books").read_bytes()
     store.state_file("books").write_bytes(spoil.encode(errors="surrogateescape"))
@@ -53,12 +50,21 @@ def test_a_state_that_cannot_be_read_is_written_anew(store, workspace, spoil):
     assert store.state_file("books").read_bytes() == right
 
 
-def test_a_missing_state_and_one_that_is_behind_are_written(store, workspace):
+SCHEMA_2 = '{\n  "state": 2\n}\n'
+
+
+def test_a_missing_outdated_or_merged_state_is_no_difference_and_is_written_again(store, workspace):
     right = store.state_file("books").read_text()
-    store.state_file("books").write_text(state_to_text(fold("books", store.history("books")[:2])))
-    assert "does not contain the newest events" in repair(workspace)[0]["message"]
+    early = view_text(fold("books", store.history("books")[:2]))
+    marked = f"<<<<<<< ours\n{early}=======\n{right}>>>>>>> theirs\n"
+    for text in (early, early + right, marked, "", SCHEMA_2 + right):
+        store.state_file("books").write_text(text)
+        assert verify(workspace) == repair(workspace) == []
+        assert [note["level"] for note in refresh_views(workspace)] == ["warning"]
+        assert store.state_file("books").read_text() == right
+        assert refresh_views(workspace) == []
     store.state_file("books").unlink()
-    assert "is missing" in repair(workspace)[0]["message"]
+    assert [note["server"] for note in refresh_views(workspace)] == ["books"]
     assert store.state_file("books").read_text() == right
 
 
@@ -66,14 +72,14 @@ def test_only_the_named_servers_are_looked_at_and_mended(store, workspace, run):
     add_server(workspace.root, "notes")
     run("notes")
     edit(store)
-    store.state_file("notes").unlink()
+    store.state_file("notes").write_text("[]")
     assert [entry["server"] for entry in verify(workspace, ["notes"])] == ["notes"]
     assert [entry["server"] for entry in repair(workspace, ["notes"])] == ["notes"]
     assert [entry["server"] for entry in verify(workspace)] == ["books"]
 
 
 def test_a_state_of_a_newer_schema_is_left_alone(store, workspace):
-    text = json.dumps({**json.loads(store.state_file("books").read_text()), "state": SCHEMA + 1})
+    text = json.dumps({"state": VIEW_SCHEMA + 1})
     store.state_file("books").write_text(text)
     (entry,) = repair(workspace)
     assert (entry["mended"], entry["hint"][:17]) == (False, "update mcpfactory")
@@ -119,7 +125,7 @@ def forge(store: Store, kind: str, **members) -> None:
     end = next(event for event in reversed(events) if event["event"] == "stage.finished")
     forged = {**end, "event": kind, "id": new_id(events[-1]["id"]), **members}
     store.history_file("books").write_text("".join(event_line(one) + "\n" for one in [*events, forged]))
-    store.state_file("books").write_text(state_to_text(fold("books", [*events, forged])))
+    store.state_file("books").write_text(view_text(fold("books", [*events, forged])))
 
 
 @pytest.mark.parametrize(
@@ -144,3 +150,16 @@ def test_a_run_moves_no_channel_on_a_forged_end(store, workspace, run):
     forge(store, "stage.finished", run="01JZ" + "0" * 22)
     assert run("books").failed
     assert "did not begin" in store.state("books").stages["staging"].message
+
+
+def test_an_event_that_is_older_than_the_history_is_damage(store, workspace):
+    events = store.history("books")
+    old = {
+        **events[-1],
+        "event": "held",
+        "channel": "staging",
+        "id": new_id(events[-1]["id"]),
+        "at": "2016-01-01T00:00:00Z",
+    }
+    store.history_file("books").write_text("".join(event_line(one) + "\n" for one in [*events, old]))
+    assert "older than the history" in verify(workspace)[0]["message"]

@@ -26,7 +26,7 @@ def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
     assert tomllib.loads((made.root / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]["members"] == [
         "servers/*"
     ]
-    assert "pipeline/history/*.jsonl merge=union" in (made.root / ".gitattributes").read_text()
+    assert "pipeline/history/*.jsonl -text merge=union" in (made.root / ".gitattributes").read_text()
     assert "mcpfactory ci matrix" in (made.root / ".github/workflows/mcpfactory.yml").read_text()
     owned = (made.root / "CODEOWNERS").read_text()
     for path in ("/pipeline/history/", "/pipeline/state/", "/mcpfactory.toml", "/servers/*/waivers.toml", "/.github/"):

@@ -37,7 +37,7 @@ def approval_missing(space: AttackedWorkspace) -> Iterator[str]:
 def edited_state_promoted(space: AttackedWorkspace) -> Iterator[str]:
     """Writes an approval into the state, and promotes."""
     state = space.change_state()
-    state["candidates"][space.new]["approvals"] = {"production": {"Grace": "good"}}
+    state["approvals"] = {f"production {space.new} Grace": "good"}
     space.write_state(state)
     yield from _stays(space)
     yield from _verified(space)
@@ -140,7 +140,7 @@ def rewriting_against(space: AttackedWorkspace) -> Iterator[str]:
 def history_deleted(space: AttackedWorkspace) -> Iterator[str]:
     """Deletes the history and leaves a state with an approval."""
     state = space.change_state()
-    state["candidates"][space.new]["approvals"] = {"production": {"Grace": "good"}}
+    state["approvals"] = {f"production {space.new} Grace": "good"}
     old = space.old
     space.history().unlink()
     space.write_state(state)

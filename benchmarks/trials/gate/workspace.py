@@ -149,7 +149,7 @@ class AttackedWorkspace:
         """The candidate that the state says a channel offers."""
         if not self.state(name).exists():
             return None
-        shown = json.loads(self.state(name).read_text())["channels"].get(channel)
+        shown = json.loads(self.state(name).read_text()).get("channels", {}).get(channel)
         return shown["candidate"] if shown else None
 
     def served(self, channel: str = "production", project: str = "alpha-mcp") -> set[str]:

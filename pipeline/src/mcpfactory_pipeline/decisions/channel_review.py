@@ -64,7 +64,14 @@ class ChannelReview:
     ) -> list[PromotionBlocker]:
         """Return the reasons why a candidate cannot be promoted to the channel."""
         found = find_promotion_blockers(
-            self.policy, self.checks, self.state, candidate, events=self.events(), now=self.now, due=stale, drift=drift
+            self.policy,
+            self.checks,
+            self.state,
+            candidate,
+            events=self.state.timeline,
+            now=self.now,
+            due=stale,
+            drift=drift,
         )
         return found + approval_stage_blockers(
             self.workspace,

@@ -13,6 +13,7 @@ from typing import Final
 from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.errors import RefusedError
+from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.build.factory_distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import NAME_HINT, channels_folder
@@ -28,6 +29,7 @@ from mcpfactory_pipeline.decisions.signatures import SIGNERS, decision_signature
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage, offered_file_name
 from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import Difference, make_difference, verify
@@ -147,8 +149,10 @@ def orphaned_channel_offers(workspace: Workspace) -> Iterator[Drift]:
     Servers are omitted if their channels were kept on purpose.
     """
     store = Store(workspace)
-    for name in store.servers():
-        if (workspace.root / "servers" / name / CONFIG).exists():
+    names = [name for name in store.servers() if not (workspace.root / "servers" / name / CONFIG).exists()]
+    sparse = servers_outside_checkout(workspace) if names else ()
+    for name in names:
+        if name in sparse:
             continue
         state = isolate_server_errors(name, partial(store.state, name))
         if isinstance(state, BrokenServer):
@@ -193,10 +197,16 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
     """
     store, found = Store(workspace), []
     for server in names or store.servers():
-        told = isolate_server_errors(server, partial(_lasting_faults, workspace, store, server))
-        if told and not isinstance(told, BrokenServer):  # unreadable servers are reported elsewhere
+        faulty = isolate_server_errors(server, partial(_lasting_faults, workspace, store, server))
+        if isinstance(faulty, BrokenServer):  # unreadable servers are reported elsewhere
+            continue
+        damaged, late = faulty
+        if damaged:
             message = f"channels on this machine offer other files of {server} than were promoted"
-            found.append(make_difference(server, message, f"{_RESTORE} {server}", told))
+            found.append(make_difference(server, message, f"{_RESTORE} {server}", damaged))
+        if late:
+            message = f"channels on this machine offer an earlier release of {server}"
+            found.append(make_difference(server, message, f"{_RESTORE} {server}", late, level="warning"))
     if names:
         return found
     found += [make_difference(gone.server, gone.message, gone.command) for gone in orphaned_channel_offers(workspace)]
@@ -207,22 +217,37 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
     return found
 
 
-def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
-    """Describe the differences between the channel folders and a state.
+def channel_state_faults(
+    workspace: Workspace, state: ServerState, events: Iterable[Event] = ()
+) -> tuple[list[str], list[str]]:
+    """Describe the damaged channels of a server on this machine, then the channels that offer an earlier candidate.
 
-    If this machine has none of the files, the channel is not reported.
+    If this machine has none of the files, the channel is not reported. Candidates that the state no longer has are
+    known only with the server's `events`.
     """
-    folder, found = channels_folder(workspace), []
+    built = [event["built"]["files"] for event in events if event.get("built")]
+    folder, damaged, late = channels_folder(workspace), list[str](), list[str]()
     for channel, release in sorted(state.channels.items()):
         known = state.candidates.get(release.candidate)
         offered = offered_file_name(known.files) if known else None
         if known is None or offered is None or not (folder / channel).is_dir():
             continue
-        if lacks_candidate_files(folder, channel, wheel_name(offered), known.files):
+        project = wheel_name(offered)
+        if lacks_candidate_files(folder, channel, project, known.files):
             continue
-        faults = channel_project_faults(folder, channel, wheel_name(offered), known.files)
+        faults = channel_project_faults(folder, channel, project, known.files)
+        others = [*(one.files for one in state.candidates.values()), *built]
+        is_late = faults and any(not channel_project_faults(folder, channel, project, files) for files in others)
+        found = late if is_late else damaged
         found += [f"{channel} does not offer {release.candidate}: {fault}" for fault in faults]
-    return found
+    return damaged, late
+
+
+def servers_outside_checkout(workspace: Workspace) -> set[str]:
+    """Return the servers whose folders a sparse checkout leaves out."""
+    listed = git_output(workspace.root, "ls-files", "-t", "-z", "--", f":(glob)servers/*/{CONFIG}") or b""
+    entries = listed.decode(errors="replace").split("\0")
+    return {entry.split("/")[-2] for entry in entries if entry.startswith("S ")}
 
 
 def unreferenced_pages(workspace: Workspace) -> list[tuple[str, str]]:
@@ -251,15 +276,15 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
     yield from left
 
 
-def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
+def _lasting_faults(workspace: Workspace, store: Store, server: str) -> tuple[list[str], list[str]]:
     """Return lasting faults.
 
     A running promotion causes temporary faults, because the channel changes before the state.
     """
-    if not channel_state_faults(workspace, store.state(server)):
-        return []
+    if not any(found := channel_state_faults(workspace, store.state(server))):
+        return found
     with store.write_lock(server):
-        return channel_state_faults(workspace, store.state(server))
+        return channel_state_faults(workspace, store.state(server), store.history(server))
 
 
 def _channels(workspace: Workspace) -> list[str]:

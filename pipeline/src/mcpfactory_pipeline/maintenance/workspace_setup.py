@@ -45,7 +45,11 @@ IGNORED: Final = (
     "/servers/**/dist/",
     "/servers/**/.env",
 )
-ATTRIBUTES: Final = ("pipeline/history/*.jsonl merge=union",)
+ATTRIBUTES: Final = (
+    "servers/** -text",
+    "pipeline/history/*.jsonl -text merge=union linguist-generated",
+    "pipeline/state/*.json -text merge=union linguist-generated",
+)
 
 CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # read by code forges
 
@@ -241,7 +245,7 @@ def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | N
     if path == PLACE.as_posix() and not known:
         return SetupChange(path, NOTE, note="exists and stays; `mcpfactory ci` would replace it")
     added = {".gitignore": IGNORED, ".gitattributes": ATTRIBUTES}.get(path)
-    return _lines(file, path, added) if added and not known else None
+    return _lines(file, path, added) if added else None
 
 
 def _file_above(folder: Path, place: Path) -> Path | None:

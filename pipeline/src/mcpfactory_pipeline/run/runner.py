@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 import time
@@ -293,7 +292,6 @@ class ServerRunner:
                     "stage.started",
                     stage=stage.name,
                     run=self.run_id,
-                    pid=os.getpid(),
                     reasons=list(step.reasons),
                 )
                 self.emit(events.StageStarted(server.name, stage.name, step.reasons, attempt))

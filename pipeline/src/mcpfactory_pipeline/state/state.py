@@ -29,13 +29,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from pydantic_core import from_json
-
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import canonical_json
 from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, UPGRADE, Event, Step, stage_and_run_of
 
-SCHEMA: Final = 2
+SCHEMA: Final = 2  # of `to_json`: the content of state files before view.py, and of snapshots
 _KEPT: Final = 10
 _OFFERED_BEFORE: Final = 5  # number of earlier candidates per channel that are kept for rollbacks
 
@@ -136,8 +134,9 @@ class ServerState:
         publishing: target → release whose publication is in progress or was interrupted.
         decisions: stage → decisions about the stage's latest content.
         sent_back: stage that must run again → the rejection that requires it.
-        begun: starts of stages without an end; not in the state file.
-        last: ID of the newest event; not in the state file.
+        begun: starts of stages without an end; not in `to_json`.
+        timeline: the events that waiting times and blockers depend on (`_timeline`); not in `to_json`.
+        last: ID of the newest event; not in `to_json`.
     """
 
     server: str
@@ -153,10 +152,11 @@ class ServerState:
     sent_back: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     begun: Mapping[Step, Event] = field(default_factory=dict, compare=False)
+    timeline: tuple[Event, ...] = field(default=(), compare=False)
     last: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the state file. Empty tables in `_OPTIONAL` are omitted."""
+        """Return all facts for a snapshot. Empty tables in `_OPTIONAL` are omitted."""
         found: dict[str, Any] = {"state": SCHEMA}
         for name in _STORED:
             value = getattr(self, name)
@@ -191,7 +191,7 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
     """Return the state after further events."""
-    begun, last = dict(state.begun), state.last
+    events, begun, last = list(events), dict(state.begun), state.last
     for event in events:
         state = apply_event(state, event)
         if event["event"] == STAGE_START:
@@ -199,7 +199,31 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
         elif event["event"] in STAGE_ENDS:
             begun.pop(stage_and_run_of(event), None)
         last = str(event.get("id"))
-    return replace(state, begun=begun, last=last)
+    return replace(state, begun=begun, timeline=_timeline([*state.timeline, *events]), last=last)
+
+
+# Members of a stage's end that waiting times and blockers depend on.
+_TIMED: Final = ("id", "at", "actor", "event", "stage", "outcome", "candidate", "channel", "version")
+
+
+def _timeline(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return the events without starts and replaced ends of stages, so that the result stays small."""
+    kept, last, failing = dict[str, Event](), dict[Step, Event](), dict[object, Event]()
+    for event in events:
+        if event["event"] not in STAGE_ENDS:
+            kept |= {str(event.get("id")): event} if event["event"] != STAGE_START else {}
+            continue
+        end = {name: event[name] for name in _TIMED if name in event}
+        stage, outcome = end["stage"], end.get("outcome")
+        last[stage, outcome] = end
+        if "channel" in end:
+            kept[str(end.get("id"))] = end
+        if outcome == "passed":
+            failing.pop(stage, None)
+        else:
+            failing.setdefault(stage, end)
+    kept |= {str(end.get("id")): end for end in (*last.values(), *failing.values())}
+    return tuple(kept[key] for key in sorted(kept))
 
 
 def apply_event(state: ServerState, event: Event) -> ServerState:
@@ -389,7 +413,7 @@ def _pruned(state: ServerState) -> ServerState:
 
 
 def state_to_text(state: ServerState) -> str:
-    """Return the canonical text. Each fact has its own line, so that Git can merge states."""
+    """Return the canonical text of all facts, which was the state file of schema 2."""
     return canonical_json(state.to_json()) + "\n"
 
 
@@ -399,38 +423,17 @@ def repair_hint(where: str) -> str:
     return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 
 
-def has_newer_schema(text: str) -> bool:
-    """Return True if a newer mcpfactory wrote a state file."""
-    schema = _schema_of(text)
-    return isinstance(schema, int) and schema > SCHEMA
+def state_from_json(content: Mapping[str, Any]) -> ServerState:
+    """Return the state that `ServerState.to_json` described.
 
-
-def _schema_of(text: str) -> Any:
-    try:
-        return from_json(text)["state"]
-    except (ValueError, TypeError, KeyError):
-        return None
-
-
-def parse(text: str, where: str) -> ServerState:
-    """Parse a state file that `state_to_text` wrote."""
-    hint = repair_hint(where)
-    if "\n<<<<<<<" in f"\n{text}":
-        raise StateError(f"{where} contains merge conflict markers", hint=hint)
-    try:
-        content: dict[str, Any] = from_json(text)
-        if (schema := content.get("state")) not in {SCHEMA, None}:
-            raise StateError(
-                f"{where} has state schema {schema!r}, but this version of mcpfactory reads {SCHEMA}",
-                hint=UPGRADE if has_newer_schema(text) else hint,
-            )
-        for name, record in _RECORDS.items():
-            content[name] = {key: record(**_tuples(one)) for key, one in content.get(name, {}).items()}
-        return ServerState(**{name: content[name] for name in _STORED if name in content or name not in _OPTIONAL})
-    except KeyError as error:
-        raise StateError(f"{where} is not a valid state: {error.args[0]} is missing", hint=hint) from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise StateError(f"{where} is not a valid state: {error}", hint=hint) from error
+    Raises:
+        KeyError: a field is missing.
+        TypeError: a field has another type.
+    """
+    found = {name: content[name] for name in _STORED if name in content or name not in _OPTIONAL}
+    for name, record in _RECORDS.items():
+        found[name] = {key: record(**_tuples(one)) for key, one in content.get(name, {}).items()}
+    return ServerState(**found)
 
 
 def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Storage of state and history. Only this module writes these files.
 
-`Store.state` computes the state from the history. This computation is called the fold. The state file is a cache of the
-fold. An untracked snapshot records that history and state file match. The snapshot contains the sizes, times and inodes
-of both files, and a checksum of the fold's code. If a value in the snapshot is outdated, the fold is computed again.
+`Store.state` computes the state from the history. This computation is called the fold. The state file is a view of the
+state for people. An untracked snapshot stores the state with the sizes, times and inodes of both files, and a checksum
+of the fold's code. If a value in the snapshot is outdated, the fold is computed again.
 
 A write has three steps:
 
@@ -11,8 +11,8 @@ A write has three steps:
 3. Replace the state file with the temporary file (rename, fsync of the folder).
 
 If the disk is full, neither state nor event is recorded. If the process is killed before the last step, the next writer
-updates the state file. A state file that matches no prefix of the history is refused, because another program wrote the
-file.
+updates the state file. The next writer also replaces a state file that Git merged. A state file with a line that the
+history never had is refused: a person edited the file, or the history lost an event.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ import functools
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,8 +38,9 @@ from mcpfactory_pipeline.base.locks import file_lock, read_run_notes
 from mcpfactory_pipeline.base.text import join_lines
 from mcpfactory_pipeline.reporting import notify_made_decisions
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.event_schema import RUN_DIED, Event, stage_and_run_of
-from mcpfactory_pipeline.state.state import ServerState, apply_event, extend, fold, parse, repair_hint, state_to_text
+from mcpfactory_pipeline.state.event_schema import RUN_DIED, UPGRADE, Event, stage_and_run_of
+from mcpfactory_pipeline.state.state import ServerState, extend, fold, repair_hint, state_from_json
+from mcpfactory_pipeline.state.view import VIEW_SCHEMA, is_view_of, view_schema, view_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _log: Final = logging.getLogger(__name__)
@@ -86,8 +86,8 @@ class Transaction:
         event |= {key: value for key, value in facts.items() if value is not None}
         state = extend(self.state, [event])  # an invalid event raises an error before it is written
         if not self._rehearsal:
-            text = state_to_text(state)
-            changed = text != state_to_text(self.state) or not self._store.state_file(self._server).exists()
+            text = view_text(state)
+            changed = text != view_text(self.state) or not self._store.state_file(self._server).exists()
             # If the state cannot be written, the event must not be recorded either.
             with self._store.writing_state(self._server, text if changed else None):
                 where = self._store.where(self._server, "history")
@@ -108,6 +108,7 @@ class Store:
 
     def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
         self._workspace, self.clock, self.locks = workspace, clock, workspace.pipeline / "locks"
+        self.tracked = workspace.settings.state.tracked
         self._states, self._histories = workspace.pipeline / "state", workspace.pipeline / "history"
         self.recorded: dict[str, list[Event]] = {}
         self._known: dict[str, tuple[object, ServerState]] = {}
@@ -192,37 +193,49 @@ class Store:
         stamps = self._stamps(server)
         if (known := self._known.get(server)) and known[0] == stamps:
             return known[1], True
-        text = self.state_text(server)
-        state = self._read_snapshot(server, stamps, text)
-        if state is None:
-            state = fold(server, events := self.history(server))
-            if text != state_to_text(state):
+        state, current = self._read_snapshot(server, stamps)
+        if state is None or not current:
+            state = state or fold(server, self.history(server))
+            text = self.state_text(server)
+            if self.tracked and text != view_text(state):
                 if text is not None:
-                    self.require_prefix_of_history(server, text, events)
-                return state, not events
+                    self.require_view(server, text)
+                return state, not state.last
             self._write_snapshot(server, stamps, state)
         self._known[server] = stamps, state
         return state, True
 
     def _stamps(self, server: str) -> list[list[int] | None]:
-        stamps = (file_stamp(self.history_file(server)), file_stamp(self.state_file(server)))
+        stamps = [file_stamp(self.history_file(server)), file_stamp(self.state_file(server))]
         return [stamp and list(stamp) for stamp in stamps]
 
-    def _read_snapshot(self, server: str, stamps: object, text: str | None) -> ServerState | None:
-        """Return the state in the state file. If the snapshot is stale or damaged, return None."""
+    def _read_snapshot(self, server: str, stamps: list[list[int] | None]) -> tuple[ServerState | None, bool]:
+        """Return the state in the snapshot, and True if the state file has not changed since.
+
+        If the history has changed since, or if the snapshot is damaged, return None.
+        """
         try:
             content: dict[str, Any] = from_json(read_regular_file(self.snapshot_file(server), _LARGEST))
-            if text is None or content["stamps"] != stamps or content["rules"] != _rules():
-                return None
+            if content["stamps"][0] != stamps[0] or content["rules"] != _rules():
+                return None, False
             begun = {stage_and_run_of(start): start for start in content["begun"]}
-            return replace(parse(text, self.where(server, "state")), begun=begun, last=str(content["last"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, StateError):
-            return None
+            state = state_from_json(content["state"])
+            state = replace(state, begun=begun, timeline=tuple(content["timeline"]), last=str(content["last"]))
+            return state, content["stamps"] == stamps
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None, False
 
     def _write_snapshot(self, server: str, stamps: object, state: ServerState) -> None:
-        """Record that history and state file match. Write errors are ignored, because the snapshot is only a cache."""
+        """Store the state. Write errors are ignored, because the snapshot is only a cache."""
         begun = list(state.begun.values())
-        content = {"rules": _rules(), "stamps": stamps, "last": state.last, "begun": begun}
+        content = {
+            "rules": _rules(),
+            "stamps": stamps,
+            "last": state.last,
+            "begun": begun,
+            "timeline": state.timeline,
+            "state": state.to_json(),
+        }
         with contextlib.suppress(OSError):
             self.locks.mkdir(parents=True, exist_ok=True)
             self.snapshot_file(server).write_bytes(json.dumps(content, ensure_ascii=False).encode())
@@ -236,7 +249,7 @@ class Store:
         with file_lock(self.locks / f"{server}.lock"):
             state, current = self._read(server)
             if not current:
-                self.write_state(server, state_to_text(state))
+                self.write_state(server, state)
             transaction = Transaction(self, server, state, rehearsal=False)
             try:
                 yield transaction
@@ -266,24 +279,29 @@ class Store:
                 stack.enter_context(file_lock(self.locks / f"{server}.lock"))
             yield
 
-    def require_prefix_of_history(self, server: str, text: str, events: Sequence[Event]) -> None:
-        """Refuse a state file that an interrupted write cannot have left."""
-        if not events:
+    def require_view(self, server: str, text: str) -> None:
+        """Refuse a state file that no interrupted write or merge can have left."""
+        self.require_known_schema(server, text)
+        if not (events := self.history(server)):
             raise self.missing_history_error(server)
-        if is_state_of_prefix(server, text, events):
-            return
-        where = self.where(server, "state")
-        parse(text, where)
-        raise StateError(
-            f"{where} does not match its history: the file was edited by hand, or merged wrongly",
-            hint=repair_hint(where),
-        )
+        if not is_view_of(server, text, events):
+            where = self.where(server, "state")
+            words = f"{where} does not match its history: a line was edited by hand, or its event was lost"
+            raise StateError(words, hint=repair_hint(where))
+
+    def require_known_schema(self, server: str, text: str) -> None:
+        """Refuse a state file that a newer version of mcpfactory wrote."""
+        if (schema := view_schema(text)) > VIEW_SCHEMA:
+            words = f"has state schema {schema}, but this version of mcpfactory reads {VIEW_SCHEMA}"
+            raise StateError(f"{self.where(server, 'state')} {words}", hint=UPGRADE)
 
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
-        """Return the content of a server's state file, or None if it does not exist.
+        """Return the content of a server's state file, or None if it does not exist or is not tracked.
 
         If the file is unreadable, return `broken`. Without `broken`, raise a `StateError`.
         """
+        if not self.tracked:
+            return None
         try:
             return read_regular_file(self.state_file(server), _LARGEST).decode()
         except FileNotFoundError:
@@ -295,21 +313,21 @@ class Store:
             why = error.strerror if isinstance(error, OSError) else error
             raise StateError(f"{where} cannot be read: {why}", hint=repair_hint(where)) from error
 
-    def write_state(self, server: str, text: str) -> None:
+    def write_state(self, server: str, state: ServerState) -> None:
         """Replace the state file. The caller must hold the state lock."""
-        with self.writing_state(server, text):
+        with self.writing_state(server, view_text(state)):
             pass
 
     @contextmanager
     def writing_state(self, server: str, text: str | None) -> Iterator[None]:
         """Write the new state to a temporary file before the block, and replace the state file after the block.
 
-        If `text` is None, nothing is written. The caller must hold the state lock.
+        If `text` is None or state files are not tracked, nothing is written. The caller must hold the state lock.
 
         Raises:
             StateError: the disk is full, or the folder is not writable. This error is raised before the block.
         """
-        if text is None:
+        if text is None or not self.tracked:
             yield
             return
         file = self.state_file(server)
@@ -341,10 +359,3 @@ class Store:
             f"{self.where(server, 'state')} cannot be written: {error.strerror}",
             hint=f"free space, or make the folder writable; {after}",
         )
-
-
-def is_state_of_prefix(server: str, text: str, events: Sequence[Event]) -> bool:
-    """Return True if the text is the state after some prefix of the history, as after an interrupted write."""
-    states = list(accumulate(events, apply_event, initial=ServerState(server)))
-    # The newest state is first, because usually only one write is missing.
-    return any(text == state_to_text(state) for state in reversed(states))

@@ -21,17 +21,17 @@ def _is_move(event: Event) -> bool:
     return event["event"] in _MOVES or event["event"] == "stage.finished"
 
 
-def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:
-    """Yield (time, candidate) for each change of a channel's candidate.
+def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[str, str | None]]:
+    """Yield (time as text, candidate) for each change of a channel's candidate.
 
     The candidate is None if the channel no longer offers the server.
     """
     for event in events:
         kind = event["event"]
         if kind == "retired" and event.get("channel") in {None, channel} and not event.get("kept"):
-            yield parse_time(str(event["at"])), None
+            yield str(event["at"]), None
         elif event.get("channel") == channel and _is_move(event):
-            yield parse_time(str(event["at"])), str(event.get("candidate"))
+            yield str(event["at"]), str(event.get("candidate"))
 
 
 def last_event_time(events: Iterable[Event]) -> datetime | None:
@@ -54,8 +54,8 @@ def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tu
     start = None
     for at, name in _moves(events, channel):
         if start is not None:
-            yield start, at
-        start = at if name == candidate else None
+            yield start, parse_time(at)
+        start = parse_time(at) if name == candidate else None
     if start is not None:
         yield start, None
 
@@ -91,7 +91,7 @@ def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> d
     since = None
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None
-    return since
+    return parse_time(since) if since else None
 
 
 def candidates_by_offered_version(events: Iterable[Event], channel: str = "") -> dict[str, set[str]]:

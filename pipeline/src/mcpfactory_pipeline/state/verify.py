@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -25,10 +26,13 @@ from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.event_schema import Event, describe_invalid_order
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, MAX_HISTORY_BYTES
-from mcpfactory_pipeline.state.state import fold, has_newer_schema, state_to_text
+from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.view import view_text
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, isolate_server_errors
 
+# Tolerance for machines with wrong clocks.
+_CLOCK_ERROR: Final = timedelta(days=400)
 _HISTORIES: Final = "pipeline/history"
 _UNWRITABLE: Final = "free space, or make the folder writable"
 Difference = dict[str, Any]
@@ -144,10 +148,11 @@ def _event(line: bytes) -> Event | None:
 def verify(
     workspace: Workspace, names: Sequence[str] | None = None, *, head: Mapping[str, str] | None = None
 ) -> list[Difference]:
-    """Compute all states again from their histories, and return the differences. No file is written.
+    """Compare all state files with their histories, and return edited and damaged files. No file is written.
 
-    Missing and changed events of the checked-out commit are also differences. `names` may include past servers. For
-    checks of many servers, pass the result of `head_history_blobs` as `head`.
+    Outdated state files are not differences (`refresh_views`). Missing and changed events of the checked-out commit are
+    differences. `names` may include past servers. For checks of many servers, pass the result of `head_history_blobs`
+    as `head`.
     """
     store, found = Store(workspace), _missing(workspace, names, head)
     known = store.servers()
@@ -211,32 +216,51 @@ def _mismatch(store: Store, server: str) -> BrokenServer | None:
 
 
 def _compare(store: Store, server: str) -> None:
-    where, events, text = store.where(server, "state"), store.history(server), store.state_text(server)
+    text, events = store.state_text(server), store.history(server)
     state = fold(server, events)
     _require_order(store, server, events)
-    if text == state_to_text(state) or (text is None and not events):
-        return
-    if text is None:
-        raise StateError(f"{where} is missing", hint="run the pipeline to write the file")
-    store.require_prefix_of_history(server, text, events)
-    raise StateError(
-        f"{where} does not contain the newest events of the history", hint="run the pipeline to update the file"
-    )
+    if text is not None and text != view_text(state):
+        store.require_view(server, text)
 
 
-def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
+def refresh_views(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
+    """Rewrite the state files that a merge or an interrupted write left behind. Return a note for each file."""
+    store = Store(workspace)
+    if not store.tracked:
+        return []
+    servers = store.servers() if names is None else names
+    notes = (isolate_server_errors(server, partial(_refresh_view, store, server)) for server in servers)
+    return [note for note in notes if isinstance(note, dict)]
+
+
+def _refresh_view(store: Store, server: str) -> Difference | None:
+    with file_lock(store.locks / f"{server}.lock"):
+        _compare(store, server)
+        state, text = fold(server, store.history(server)), store.state_text(server)
+        if not state.last or text == view_text(state):
+            return None
+        changes = list(_changes(store, server))
+        store.write_state(server, state)
+    message = f"{store.where(server, 'state')} lacked facts of its history, as after a merge, and was written again"
+    return make_difference(server, message, "commit the file with your next change", changes, level="warning")
+
+
+def _require_order(store: Store, server: str, events: Sequence[Event]) -> None:
     """Refuse a history that no run can have recorded. Without this check, a repair would accept such a history."""
+    where = store.where(server, "history")
+    hint = f"find the author of the line with 'git log -p -- {where}', then remove the line with 'git revert'"
     if wrong := next(describe_invalid_order(events), ""):
-        where = store.where(server, "history")
-        raise StateError(
-            f"{where} contains an impossible stage result: {wrong}",
-            hint=f"find the author of the line with 'git log -p -- {where}', then remove the line with 'git revert'",
-        )
+        raise StateError(f"{where} contains an impossible stage result: {wrong}", hint=hint)
+    earliest = parse_time(str(events[0]["at"])) - _CLOCK_ERROR if events else None
+    for event in events:
+        if earliest and parse_time(str(event["at"])) < earliest:
+            words = f"{event['event']} ({event['id']}) of {event['at']} is older than the history"
+            raise StateError(f"{where} contains an impossible time: {words}", hint=hint)
 
 
 def _changes(store: Store, server: str) -> Iterator[str]:
     try:
-        text, wanted = store.state_text(server, broken=""), state_to_text(fold(server, store.history(server)))
+        text, wanted = store.state_text(server, broken=""), view_text(fold(server, store.history(server)))
         there, derived = _facts(from_json(text or "")), _facts(from_json(wanted))
     except (ValueError, StateError):
         return
@@ -261,12 +285,8 @@ def _repair(store: Store, server: str) -> list[str]:
         if not (events := store.history(server)):
             raise store.missing_history_error(server)
         _require_order(store, server, events)
-        text = store.state_text(server, broken="")
-        if text and has_newer_schema(text):
-            raise StateError(
-                f"{store.where(server, 'state')} was written by a newer mcpfactory", hint="update mcpfactory"
-            )
-        store.write_state(server, state_to_text(fold(server, events)))
+        store.require_known_schema(server, store.state_text(server, broken="") or "")
+        store.write_state(server, fold(server, events))
     return markers
 
 

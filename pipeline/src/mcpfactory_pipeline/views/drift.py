@@ -188,7 +188,8 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
 
 def _channel(case: _DriftInputs) -> Iterator[Drift]:
     """Compare each channel's folder on this machine with the state. A missing folder is not drift."""
-    if faults := channel_state_faults(case.workspace, case.state):
+    damaged, late = channel_state_faults(case.workspace, case.state)
+    if faults := [*damaged, *late]:
         means = "installations from pipeline/channels on this machine get other files, or fail"
         yield Drift("channel", "; ".join(faults), means, f"mcpfactory pipeline restore {case.server.name}")
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord
@@ -277,13 +277,11 @@ class InboxReader:
             yield InboxItem("problem", server.name, "history", f"{half['message']}; hint: {half['hint']}", command)
         if state.retired:
             return
-        # Read the history only if an item is pending, and only once.
-        recent = cache(lambda: self.store.history(server.name))
         due = [
-            *self._stages(server, state, row), *self._offered(state, recent), *self._publishing(state), *self._channels(server, state, recent),
+            *self._stages(server, state, row), *self._offered(state), *self._publishing(state), *self._channels(server, state),
             *self._holds(state),
         ]  # fmt: skip
-        events = [*recent(), *self.store.crashed_stages(server.name)] if due else ()
+        events = [*state.timeline, *self.store.crashed_stages(server.name)] if due else ()
         tokens = {**row["precondition"], **self._stage_tokens(server, state, due)}
         for item in self._timed(due, events, state):
             yield replace(item, precondition=tokens.get(item.about, ""))
@@ -394,7 +392,7 @@ class InboxReader:
                 break
         return record.message
 
-    def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
+    def _offered(self, state: ServerState) -> Iterator[InboxItem]:
         """Yield an item for each later channel whose release has failed a check since its promotion."""
         for channel in self.channels[1:]:
             offered = state.offered(channel.name)
@@ -402,16 +400,15 @@ class InboxReader:
             failed = [name for name, check in known.checks.items() if check.get("outcome") == "failed"] if known else []
             if known and failed:
                 said = f"{known.version} ({offered}) is offered in {channel.name}, and {failed[0]} has failed since"
-                command = rollback_command(state, channel, recent())
+                command = rollback_command(state, channel, state.timeline)
                 yield InboxItem("failed", state.server, channel.name, said, command)
 
-    def _channels(
-        self, server: WorkspaceServer, state: ServerState, recent: Callable[[], Sequence[Event]]
-    ) -> Iterator[InboxItem]:
+    def _channels(self, server: WorkspaceServer, state: ServerState) -> Iterator[InboxItem]:
+        events = partial(self.store.history, server.name)
         for channel in self.channels:
             if not (candidate := pending_candidate(state, channel)):
                 continue
-            review = ChannelReview(self.workspace, self.stages, self.channels, channel, state, recent, self.now)
+            review = ChannelReview(self.workspace, self.stages, self.channels, channel, state, events, self.now)
             blockers = review.blockers(candidate, drift=drift_blockers(server, state, candidate))
             known = state.candidates[candidate]
             what = f"{known.version} ({candidate})"

@@ -416,6 +416,12 @@ class RegistryOptions(Settings):
     audience: str = Field(default="", description="audience of the job's identity [default: the registry]")
 
 
+class StateSettings(Settings):
+    """State files of the servers."""
+
+    tracked: bool = Field(default=True, description="write pipeline/state/; without it, only the histories are in Git")
+
+
 class TargetTables(Settings):
     """Options of publish targets; `--set` overrides these options."""
 
@@ -434,6 +440,7 @@ class WorkspaceSettings(Settings):
     artifacts: ArtifactSettings = Field(
         default=ArtifactSettings.model_construct(), description="files of candidates on this machine"
     )
+    state: StateSettings = Field(default=StateSettings.model_construct(), description="state files in Git")
     ci: CiSettings = Field(default=CiSettings.model_construct(), description="jobs of the CI provider")
     release: ReleaseSettings | None = Field(default=None, description="packages that are released together")
     waivers: WaiverPolicy = Field(default=WaiverPolicy.model_construct(), description="requirements of waivers")

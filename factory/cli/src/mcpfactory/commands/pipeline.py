@@ -160,32 +160,39 @@ def verify(
 ) -> None:
     """Compare state files with their histories.
 
-    The command derives every state file from its history again. The history must still contain every event of the last
-    commit. Approvals must have the required signatures. The channel folders on this machine must contain the recorded
-    files, unchanged, and no other files.
+    The history must still contain every event of the last commit. Approvals must have the required signatures. The
+    channel folders on this machine must contain the recorded files, unchanged, and no other files. State files that
+    lack the newest events, as after a merge, are written again.
+
+    Exit code 1: a file was edited or damaged. Exit code 0: there are no findings, or only notes.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.decisions.integrity import channel_folder_faults, signature_faults
     from mcpfactory_pipeline.state.store import Store
+    from mcpfactory_pipeline.state.verify import refresh_views
     from mcpfactory_pipeline.state.verify import repair as repair_states
     from mcpfactory_pipeline.state.verify import verify as compare
 
     workspace = selected_workspace()
     found = (repair_states if repair else compare)(workspace, names or None)
     found += [*signature_faults(workspace, names or None), *channel_folder_faults(workspace, names or None)]
-    left = [entry for entry in found if not entry.get("mended")]
+    broken = {entry["server"] for entry in found if entry.get("level") != "warning"}
     store = Store(workspace)
+    sound = [server for server in names or store.servers() if server not in broken]
+    found += refresh_views(workspace, sound)
     halves = [(server, store.half_written(server)) for server in names or store.servers()]
-    notes = [{"server": server, **half, "changes": []} for server, half in halves if half]
+    found += [{"server": server, **half, "changes": [], "level": "warning"} for server, half in halves if half]
+    left = [entry for entry in found if not entry.get("mended") and entry.get("level") != "warning"]
     if as_json:
-        output.data([*found, *({**entry, "level": "warning"} for entry in notes)])
+        output.data(found)
     else:
-        for entry in [*found, *notes]:
+        for entry in found:
             _print_difference(entry)
         count = len({entry["server"] for entry in left})
         verdict = f"{pluralize(count, 'server')} {'differs' if count == 1 else 'differ'}"
         verdict = verdict if left else "state matches history"
-        output.note(f"{len(found) - len(left)} repaired; {verdict}" if repair and found else verdict)
+        mended = sum(bool(entry.get("mended")) for entry in found)
+        output.note(f"{mended} repaired; {verdict}" if repair and found else verdict)
     if left:
         raise typer.Exit(Exit.NEGATIVE)
 
@@ -194,7 +201,8 @@ _SHOWN_CHANGES: Final = 20
 
 
 def _print_difference(entry: dict[str, Any]) -> None:
-    output.line(f"{entry['server']}: {entry['message']}")
+    level = "note: " if entry.get("level") == "warning" else ""
+    output.line(f"{level}{entry['server']}: {entry['message']}")
     for change in entry["changes"][:_SHOWN_CHANGES]:
         output.line(f"  {change}")
     if len(entry["changes"]) > _SHOWN_CHANGES:

@@ -31,7 +31,7 @@ from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.event_schema import Event
-from mcpfactory_pipeline.state.state import ServerState, fold, state_to_text
+from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, is_server_name
 
@@ -177,7 +177,7 @@ def _fold_server(
             replace_file(place, data)
         if new:
             history.append(store.history_file(server), new, store.where(server, "history"))
-            store.write_state(server, state_to_text(state))
+            store.write_state(server, state)
     return _result(workspace, state, len(new), len(files))
 
 
