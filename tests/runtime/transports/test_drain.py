@@ -159,53 +159,6 @@ def test_on_stdio_the_end_of_the_input_or_a_second_signal_ends_the_drain(gate: G
         assert server.process.wait(TIMEOUT) == 0
 
 
-HANGING = """
-import sys, time, asyncio
-import mcpfactory_runtime.transports.http.serve as serve, mcpfactory_runtime.transports.stdio as stdio
-from mcpfactory_runtime import Server
-serve.DRAIN = serve._KILL_DELAY = stdio._DRAIN = 0.1
-server = Server("hanging")
-when, how = sys.argv.pop(1).split()
-@server.lifespan
-async def hang(server):
-    if when == "start":
-        sys.stderr.write("serving\\n")
-        await asyncio.Event().wait()
-    yield
-    while True:
-        time.sleep(3600) if how == "blocked" else await asyncio.sleep(3600)
-server.run()
-"""
-
-
-@pytest.mark.parametrize(
-    ("how", "hang"),
-    [
-        ("SIGTERM", "end waiting"),
-        ("SIGTERM", "start waiting"),
-        ("SIGINT", "end blocked"),
-        ("eof", "end waiting"),
-        ("http", "end blocked"),
-        ("http", "start waiting"),
-    ],
-)
-def test_a_lifespan_that_hangs_delays_the_end_by_a_bounded_time(how: str, hang: str) -> None:
-    options = ["--http", "--port", "0"] if how == "http" else []
-    server = Process([sys.executable, "-c", HANGING, hang, *options])
-    with server.process:
-        if hang.startswith("start") or how == "http":
-            assert server.process.stderr is not None
-            next(line for line in server.process.stderr if b"serving" in line)
-        else:
-            server.ask(hello())
-        if how == "eof":
-            server.stdin.close()
-        else:
-            server.process.send_signal(signal.Signals[how] if how.startswith("SIG") else signal.SIGTERM)
-        assert server.process.wait(TIMEOUT) == 0
-        assert "shutdown took more than" in server.errors()
-
-
 @pytest.mark.parametrize("lifecycle", ["session", "per request"])
 def test_a_request_that_the_end_cuts_off_leaves_no_traceback_and_gets_an_error_where_it_can(
     tmp_path: Path, gate: Gate, lifecycle: str

@@ -11,7 +11,6 @@ import pytest
 
 from mcpfactory_runtime.protocol.connection import META_SERVER, META_VERSION
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION
-from tests.runtime.interaction import sample
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import SAMPLE, Process, hello, modern, request
 from tests.subtest_table import parametrize_subtests
@@ -114,22 +113,6 @@ def test_what_handlers_print_and_what_crashes_goes_to_stderr(process: Process) -
     told = process.errors()
     assert "noise that must not reach the client" in told
     assert "the password is 1234" in told
-
-
-@requirement("stdio.only-messages")
-def test_what_was_printed_before_the_start_goes_to_stderr() -> None:
-    program = f"""
-import sys
-sys.stdout.reconfigure(write_through=False)  # as without PYTHONUNBUFFERED
-print("an import")
-from {sample.__name__} import server
-server.run()
-"""
-    noisy = Process([sys.executable, "-c", program])
-    with noisy.process:
-        assert noisy.ask(hello())["id"] == 0
-        assert noisy.end() == 0
-        assert "an import" in noisy.errors()
 
 
 @requirement("stdio.only-messages")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -43,34 +42,6 @@ def in_background(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any])
 def has_running_calls() -> bool:
     """Return True while a call runs in a worker thread or waits for a thread."""
     return _workers.calls > 0
-
-
-class ExitTimer:
-    """Timer that exits the process, because a lifespan, a handler or a thread may never end.
-
-    Args:
-        seconds: time from `start` to the exit.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._timer = threading.Timer(seconds, self._exit, (seconds,))
-        self._timer.daemon = True
-
-    def start(self) -> None:
-        """Start the timer, unless it has started."""
-        if self._timer.ident is None:
-            self._timer.start()
-
-    def cancel(self) -> None:
-        """Stop the timer."""
-        self._timer.cancel()
-
-    @staticmethod
-    def _exit(seconds: float) -> None:
-        with suppress(OSError, ValueError):
-            sys.stderr.write(f"error: the shutdown took more than {seconds:g} seconds, so the process exits\n")
-            sys.stderr.flush()
-        os._exit(0)
 
 
 class _Work(NamedTuple):

@@ -21,15 +21,14 @@ from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import DROP_AT, DROPPABLE, PROGRESS_GAP, Session
-from mcpfactory_runtime.server.threads import ExitTimer, has_running_calls
+from mcpfactory_runtime.server.threads import has_running_calls
 from mcpfactory_runtime.transports.direct_calls import READ_SIZE, DirectCalls
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
 
 _GRACE: Final = 0.1  # maximum seconds for running handlers after the input ends
-_DRAIN: Final = 10.0  # maximum seconds from a shutdown signal or the end of the input to the exit
-_DRAIN_SHARE: Final = 0.9  # share of `_DRAIN` for requests in flight, because the lifespan ends after them
+_DRAIN: Final = 10.0  # maximum seconds for requests in flight after a shutdown signal
 _PAUSE_AT: Final = 8 << 20  # unread bytes at which reading from the client pauses
 _END_AT: Final = 64 << 20  # maximum unread bytes; above this limit, the next message closes the connection
 # Maximum bytes of a message that waits for other messages, to write them together.
@@ -41,11 +40,9 @@ def run_stdio(server: ServerInterface) -> None:
     incoming, outgoing = _claim_descriptors()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
-    limit = ExitTimer(_DRAIN)
-    main = loop.create_task(_serve(server, incoming, outgoing, stop, limit))
+    main = loop.create_task(_serve(server, incoming, outgoing, stop))
 
     def end() -> None:
-        limit.start()
         if stop.is_set():
             main.cancel()
         stop.set()
@@ -58,7 +55,6 @@ def run_stdio(server: ServerInterface) -> None:
         with suppress(asyncio.CancelledError, KeyboardInterrupt):
             loop.run_until_complete(main)
     finally:
-        limit.cancel()
         _exit_if_handlers_run()
 
 
@@ -81,16 +77,14 @@ def _claim_descriptors() -> tuple[int, int]:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    os.dup2(2, 1)
     with suppress(OSError, ValueError):
-        sys.stdout.flush()  # text that was printed before, for example during imports
+        sys.stdout.flush()
+    os.dup2(2, 1)
     sys.stdout = sys.stderr
     return incoming, outgoing
 
 
-async def _serve(
-    server: ServerInterface, incoming: int, outgoing: int, stop: asyncio.Event, limit: ExitTimer | None = None
-) -> None:
+async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: asyncio.Event) -> None:
     ended = asyncio.Event()
     writer = await _open_writer(outgoing, ended)
     async with server.running():
@@ -105,15 +99,13 @@ async def _serve(
         idle: asyncio.Task[None] | None = None
         try:
             await asyncio.wait((closed, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if limit is not None:
-                limit.start()
             if reader.direct is not None:
                 await reader.direct.stop()
             if not closed.done():
                 session.refuse_requests(questions=True)
                 server.closing.set()
                 idle = asyncio.ensure_future(session.wait_idle())
-                await asyncio.wait((closed, idle), timeout=_DRAIN * _DRAIN_SHARE, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((closed, idle), timeout=_DRAIN, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for waiting in (closed, stopping, idle):
                 if waiting is not None:

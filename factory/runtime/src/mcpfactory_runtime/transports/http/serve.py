@@ -26,7 +26,7 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from mcpfactory_runtime.protocol.http import LOOPBACK, check_header_size
-from mcpfactory_runtime.server.threads import ExitTimer, has_running_calls
+from mcpfactory_runtime.server.threads import has_running_calls
 from mcpfactory_runtime.transports.http.app import HttpApp
 
 if TYPE_CHECKING:
@@ -184,12 +184,10 @@ class _WebServer(uvicorn.Server):
         self._app = app
         self._lifeline = lifeline
         self._announce = announce
-        self._limit = ExitTimer(DRAIN + _KILL_DELAY)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
-        self._limit.start()
         with suppress(RuntimeError):  # there is no event loop before the start and after the end
             asyncio.get_running_loop().call_soon_threadsafe(self._app.begin_shutdown)
 
@@ -207,7 +205,6 @@ class _WebServer(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await super().serve(sockets)
-        self._limit.cancel()
         # The thread of a `def` handler cannot be stopped. After the drain time, the thread must not delay the exit.
         if has_running_calls():
             with suppress(OSError, ValueError):
@@ -337,7 +334,7 @@ def make_uvicorn_config(app: HttpApp) -> uvicorn.Config:
 _STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
 _EARLY_DEATH: Final = 1.0  # seconds after the start; an earlier death of a worker counts as a failed start
 _MAX_EARLY_DEATHS: Final = 5  # maximum number of consecutive failed starts
-_KILL_DELAY: Final = 5  # seconds for lifespans between the end of the drain time and the end of the process
+_KILL_DELAY: Final = 5  # seconds between the end of the drain time and the killing of workers
 
 
 def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
