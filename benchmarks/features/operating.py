@@ -56,7 +56,7 @@ TRANSPORTS: Final = (
         ours(f"{_WIRE}#http-with-sse", "/sse", "runtime/transports/test_sse_endpoints.py::test_our_client_finds_its_way_to_this_transport", used="sse"),
         (yes("fastmcp.server.http:create_sse_app"), yes(f"{_SDK}.sse_app"))),
     Feature("mounted", "In a Starlette or FastAPI application, with its lifespan",
-        ours(f"{_API}#in-your-own-application", "lifespan=mcp.lifespan", "runtime/test_example_servers.py::test_the_shop", used="shop"),
+        ours(f"{_API}#in-your-own-application", "mount_on", "features/test_documented.py::test_a_mounted_server"),
         (yes("fastmcp:FastMCP.http_app"), yes(f"{_SDK}.streamable_http_app"))),
     Feature("routes", "Paths of one's own beside MCP, protected like it",
         ours(f"{_API}#routes", "@server.route(", "features/test_documented.py::test_routes"),

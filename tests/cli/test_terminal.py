@@ -43,7 +43,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> InProcessCli:
     stage(space, "books", "one")
     finish(space, "notes", "generate", "failed", message="the document \x1b[2Jcannot\r be used")
     finish(space, "torn", "generate")
-    (space.pipeline / "state/torn.json").write_text("{")
+    (space.pipeline / "state/torn.json").write_text("[]")
     log = space.artifacts / "notes/logs/generate.log"
     log.parent.mkdir(parents=True)
     log.write_text("1 failed\n")

@@ -364,7 +364,7 @@ TRIALS: Final = {
     ),
     "Publish target": Trial(target, f"{CLI}/completion.py", "target"),
     "Template": Trial(template, "docs/reference/templates.md", "template_is_documented or tiny"),
-    "Parameter style": Trial(style, f"{RUNTIME}/upstream/request.py", "query"),
+    "Parameter style": Trial(style, f"{RUNTIME}/upstream/encoding.py", "query"),
     "Page of the dashboard": Trial(
         page, f"{PIPELINE}/dashboard/templates/census.html", "page_of_the_dashboard or census"
     ),
