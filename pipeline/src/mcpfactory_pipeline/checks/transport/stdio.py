@@ -293,10 +293,10 @@ class StdioConversation:
         if calls:
             await asyncio.sleep(_MOMENT)  # notifications may follow the answer
         self._listened += [request["id"] for request in calls]
+        self._log.heard = None  # some servers answer the requests of canceled streams
         for request in requests:
             self._listened.append(request["id"])
             await self._write(cancellation_message(request))
-        self._log.heard = None
         return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
