@@ -118,7 +118,7 @@ class Canaries:
         """Return True if the answer shows that the server used the canary. Call this method once after each probe."""
         visited, self._visited = self._visited, False
         read = WORDS in received or _words_elsewhere() in received
-        return {"file": read, "command": _PRODUCT in received, "address": visited}.get(kind, False)
+        return {"file": read, "command": _PRODUCT in received, "address": visited}[kind]
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._visited = True
