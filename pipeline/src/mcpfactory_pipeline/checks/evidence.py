@@ -73,6 +73,11 @@ class Session:
     messages: list[ServerMessage] = field(default_factory=list)  # messages from the server that are not answers
     event_ids: list[str] = field(default_factory=list)  # ids of the events on all streams (HTTP)
 
+    @property
+    def has_ended(self) -> bool:
+        """Return True if the process ended, or stopped reading, at the last request."""
+        return bool(self.exchanges) and self.exchanges[-1].server_ended
+
 
 @dataclass(frozen=True, slots=True)
 class NotificationStream:
