@@ -158,6 +158,15 @@ class HealthyClerk(Paster):
         return text(f"{value}: {found['content'][0]['text']}")
 
 
+class HealthyTally(Paster):
+    """Counts the different letters of a value, so that different conditions could give different answers."""
+
+    rule = ""
+
+    def show(self, value: str) -> Json:
+        return text(f"{len(set(value))} different letters, {len(set(value.split()))} different words")
+
+
 class HealthyGreeter(Shelled):
     """Passes a value to a program, without a shell."""
 

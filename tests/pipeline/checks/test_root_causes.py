@@ -46,8 +46,9 @@ def test_a_server_that_does_not_start_has_one_finding_and_no_rule_counts_as_not_
     dead = Session("session 2000", answered=False, problem="ended with code 1")
     nothing: dict[str, Any] = {"lifecycles": frozenset(), "revisions": (), "handshakes": {}, "lists": {}, "probes": {}}
     report = judged(observed(sessions=(dead,), calls=(), missing={"*": "it ended"}, **nothing))
-    assert (report.verdict, report.passed, report.score) == ("not shown", False, 0)
-    assert (report.failed_gates, report.not_checked) == ((), ())
+    assert report.failed_gates == ("process.starts",)
+    assert report.not_checked == ()
+    assert report.score == 0
     assert "rules cannot be judged" in report.to_text()
 
 

@@ -1,21 +1,21 @@
 """Canary arguments: values that a careless tool uses as a file, a command or an address of this machine.
 
-Canaries are harmless: a file with known words, a loopback listener, and commands that print a product. If a tool reads
-the canary file, the tool is then asked for a file of the Python installation. The reason is that a server may be
-designed to read the temporary folder. Canaries are sent only to servers on this machine, and only to tools that
+Canaries are harmless: files with known words, a loopback listener, and commands that print a product. If a tool reads
+the canary file in the temporary folder, the tool is then asked for a canary file in the home folder. The reason is that
+a server may be designed to read the temporary folder. A tool may also move or delete the files that it is asked for, so
+both files are made for this purpose. Canaries are sent only to servers on this machine, and only to tools that
 `validate` calls anyway.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import quote
@@ -27,7 +27,6 @@ from mcpfactory_runtime.types import Json
 CanaryKind = Literal["file", "command", "address", "query"]
 
 WORDS: Final = "mcpfactory-bait-7c1d90e2: a reader of this left its folder"
-_ELSEWHERE: Final = Path(os.__file__)  # an existing file outside all temporary folders
 _FACTORS: Final = (40013, 3)
 _PRODUCT: Final = f"bait{_FACTORS[0] * _FACTORS[1]}"
 _SUM: Final = f"bait$(({_FACTORS[0]}*{_FACTORS[1]}))"  # only a shell computes this expression and prints the product
@@ -92,14 +91,17 @@ class Canaries:
 
     def __init__(self) -> None:
         self._visited = False
-        self._folder = ""
-        self.file = Path()
+        self._folders: list[Path] = []
         self.url = ""
 
     async def __aenter__(self) -> Canaries:
-        self._folder = tempfile.mkdtemp(prefix="mcpfactory-bait-")
-        self.file = Path(self._folder, "bait.txt")
-        self.file.write_text(WORDS + "\n", encoding="utf-8")
+        self._folders.append(Path(tempfile.mkdtemp(prefix="mcpfactory-bait-")))
+        with suppress(OSError):  # without a second file, no probe confirms the first
+            second = Path.home() / self._folders[0].name
+            second.mkdir(mode=0o700)
+            self._folders.append(second)
+        for file in self.files:
+            file.write_text(WORDS + "\n", encoding="utf-8")
         self._listener = await asyncio.start_server(self._answer, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}"
         return self
@@ -107,18 +109,23 @@ class Canaries:
     async def __aexit__(self, *_: object) -> None:
         self._listener.close()
         await self._listener.wait_closed()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def files(self) -> list[Path]:
+        """Return the canary file in the temporary folder, and the file in the home folder if that folder is writable."""
+        return [folder / "bait.txt" for folder in self._folders]
 
     @property
     def secrets(self) -> dict[str, str]:
         """Return the values that reports must mask, because the values differ in each run."""
-        return {"folder of the bait": Path(self._folder).name, "address of the bait": self.url}
+        return {"folder of the bait": self._folders[0].name, "address of the bait": self.url}
 
     def taken(self, kind: CanaryKind, received: str) -> bool:
         """Return True if the answer shows that the server used the canary. Call this method once after each probe."""
         visited, self._visited = self._visited, False
-        read = WORDS in received or _words_elsewhere() in received
-        return {"file": read, "command": _PRODUCT in received, "address": visited}.get(kind, False)
+        return {"file": WORDS in received, "command": _PRODUCT in received, "address": visited}[kind]
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._visited = True
@@ -146,12 +153,10 @@ def canary_tool_probes(
         made: tool → arguments of a call that the tool answered, for all `tools`.
         canaries: the file and the listener.
     """
-    file, elsewhere = canaries.file, _ELSEWHERE
+    files = [(at > 0, file) for at, file in enumerate(canaries.files)]
     kinds: tuple[tuple[CanaryKind, _Takes, bool, tuple[str, ...]], ...] = (
-        ("file", _takes_path, False, _ways(file)),
-        ("file", _takes_address, False, (file.as_uri(),)),
-        ("file", _takes_path, True, _ways(elsewhere)),
-        ("file", _takes_address, True, (elsewhere.as_uri(),)),
+        *(("file", _takes_path, confirms, _ways(file)) for confirms, file in files),
+        *(("file", _takes_address, confirms, (file.as_uri(),)) for confirms, file in files),
         ("address", _takes_address, False, (f"{canaries.url}/bait",)),
         ("command", _takes_command, False, COMMANDS),
         ("command", _takes_code, False, CODE),
@@ -178,16 +183,6 @@ def _encoded(path: str) -> str:
     return quote(path, safe="").replace(".", "%2e")
 
 
-@cache
-def _words_elsewhere() -> str:
-    try:
-        begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
-    except OSError:  # a canary cannot be confirmed without this file
-        return WORDS
-    words: list[str] = re.findall(r"[A-Za-z ]+", begin)
-    return max(words, key=len)
-
-
 def _words(name: str) -> str:
     """Return a name as words in lower case: `runCmd`, `run-cmd` and `run_cmd` give `run cmd`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").replace("_", " ").lower()
@@ -204,12 +199,12 @@ def canary_template_probes(templates: Sequence[Any], canaries: Canaries) -> Iter
         if text is None or first is None:
             continue
         name = first[1].split(",")[0].rstrip("*")
-        for file in (canaries.file, _ELSEWHERE):
+        for confirms, file in enumerate(canaries.files):
             path, encoded, whole = _ways(file)
             for value in (encoded, path, quote(whole, safe="")):
                 uri = text[: first.start()] + value + VARIABLE.sub("x", text[first.end() :])
                 stated = text.startswith("file:")
-                yield CanaryProbe("file", text, name, "resources/read", {"uri": uri}, file is _ELSEWHERE, stated)
+                yield CanaryProbe("file", text, name, "resources/read", {"uri": uri}, confirms > 0, stated)
 
 
 _Takes = Callable[[str, Json], list[str]]

@@ -49,7 +49,7 @@ async def send_canaries(
         exchanges = conversation.session.exchanges
         if requests.seconds_left() <= 0:
             evidence.missing["canaries"] = "the time limit of the validation was reached"
-        elif exchanges and exchanges[-1].problem.startswith("the server"):
+        elif exchanges and exchanges[-1].server_ended:
             evidence.missing["canaries"] = exchanges[-1].problem
         return "canaries" not in evidence.missing
 

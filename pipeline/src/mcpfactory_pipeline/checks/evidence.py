@@ -73,6 +73,11 @@ class Session:
     messages: list[ServerMessage] = field(default_factory=list)  # messages from the server that are not answers
     event_ids: list[str] = field(default_factory=list)  # ids of the events on all streams (HTTP)
 
+    @property
+    def has_ended(self) -> bool:
+        """Return True if the process ended, or stopped reading, at the last request."""
+        return bool(self.exchanges) and self.exchanges[-1].server_ended
+
 
 @dataclass(frozen=True, slots=True)
 class NotificationStream:
@@ -464,6 +469,12 @@ class Evidence:
         return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
 
     @property
+    def timed_calls(self) -> list[RecordedCall]:
+        """Return the answered calls outside the sandbox, where a tool may wait in vain for the network."""
+        inside = set(map(id, self.in_sandbox))
+        return [call for call in self.calls if call.exchange.received is not None and id(call.exchange) not in inside]
+
+    @property
     def valid_calls(self) -> tuple[RecordedCall, ...]:
         """Return all calls with valid arguments: `answers`, `others` and `further`."""
         return (*self.answers, *self.others, *self.further)
@@ -507,8 +518,8 @@ def measure(evidence: Evidence) -> dict[str, int]:
     listing = evidence.lists.get("tools/list")
     if listing and not listing.problem:
         found["list_ms"] = sum(exchange.milliseconds for exchange in listing.exchanges)
-    if calls := [call.exchange.milliseconds for call in evidence.calls if call.exchange.received is not None]:
-        found["call_ms"] = round(median(calls))
+    if calls := evidence.timed_calls:
+        found["call_ms"] = round(median(call.exchange.milliseconds for call in calls))
     if peaks := [session.memory for session in evidence.sessions if session.memory is not None]:
         found["memory_mb"] = round(max(peaks) / 1024)
     return found

@@ -142,6 +142,7 @@ def per_request_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
 
+NOT_SENT: Final = "not sent, because the server had ended"  # `WireExchange.problem`
 QUICK: Final = 1_000  # milliseconds; only quicker calls are compared
 BIG_INTEGERS: Final = (2**53, 2**53 + 1)  # two arguments that become equal as floating-point numbers
 TRIM: Final = 2_000  # maximum characters of a message in a report
@@ -176,6 +177,11 @@ class WireExchange:
         """The params of the request; {} if they are not an object."""
         params = self.sent.get("params") if isinstance(self.sent, dict) else None
         return params if isinstance(params, dict) else {}
+
+    @property
+    def server_ended(self) -> bool:
+        """True if the server ended, or stopped reading, instead of answering (stdio)."""
+        return self.problem.startswith("the server ")
 
     @property
     def error(self) -> Json | None:

@@ -49,4 +49,5 @@ def _config_lines(target: ValidationTarget, folder: Path, configs: Iterable[str]
         file = folder / name
         text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
         if all(word in text for word in words):
-            yield name, 1 + text[: text.index(words[-1])].count("\n")
+            at = text.find(words[-1], text.index(words[0]))
+            yield name, 1 + text[: max(at, 0)].count("\n")

@@ -477,7 +477,7 @@ class ServerProber:
             if self._requests.seconds_left() <= 0:
                 return
             further.append(await self._requests.request(conversation, method, params))
-            if further[-1].problem.startswith("the server"):
+            if further[-1].server_ended:
                 return
         await read_templated_resources(self.evidence, conversation, self._requests)
 

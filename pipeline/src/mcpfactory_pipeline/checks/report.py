@@ -134,7 +134,7 @@ class ValidationReport:
         """Return `passed` if all gates are open, `refused` if a finding closes a gate, else `not shown`."""
         if self.passed:
             return "passed"
-        return "refused" if any(finding.gate for finding in self.findings) else "not shown"
+        return "refused" if any(finding.gate for finding in self.findings) or not self.not_checked else "not shown"
 
     @property
     def verdict_words(self) -> str:
@@ -219,8 +219,6 @@ class ValidationReport:
         gates = ", ".join(self.failed_gates)
         if self.verdict == "not shown" and {one.reason for one in self.not_checked} == {CREDENTIALS}:
             return f"NOT SHOWN  {self.target}\nno gate failed, but most could not be checked: {CREDENTIALS}"
-        if self.verdict == "not shown" and not gates:
-            return f"NOT SHOWN  {self.target}\nno gate could be checked, because the server did not start"
         if self.verdict == "not shown":
             return f"NOT SHOWN  {self.target}\nno gate failed, but some could not be checked: {gates}\nto check them: {_SHOWN_BY}"
         return f"NOT PROMOTABLE  {self.target}\nclosed gates: {gates}"

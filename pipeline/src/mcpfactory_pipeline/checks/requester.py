@@ -13,7 +13,7 @@ from mcpfactory_pipeline.checks.client_capabilities import (
     input_retry_params,
 )
 from mcpfactory_pipeline.checks.evidence import Lifecycle
-from mcpfactory_pipeline.checks.exchange import CAPABILITIES, LATEST_MODERN, WireExchange, per_request_meta
+from mcpfactory_pipeline.checks.exchange import CAPABILITIES, LATEST_MODERN, NOT_SENT, WireExchange, per_request_meta
 from mcpfactory_pipeline.checks.probes import Probe
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.revisions import LATEST
@@ -104,7 +104,12 @@ class Requester:
         return await self.ask(conversation, self.message(method, params), patience)
 
     async def exchange(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
-        """Send a message, and wait for the answer; the timeout depends on the duration of the first answer."""
+        """Send a message, and wait for the answer; the timeout depends on the duration of the first answer.
+
+        If the server has ended, send nothing, so that findings blame only the message at which the server ended.
+        """
+        if conversation.session.has_ended:
+            return WireExchange(message, None, NOT_SENT)
         patience = max(patience, SLOWER * self.pace)
         if self._unanswered >= 3:
             patience = min(patience, TIRED + SLOWER * self.pace)

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.call_plan import propose_cases
 from mcpfactory_pipeline.checks.evidence import Evidence, measure
-from mcpfactory_pipeline.checks.exchange import CREDENTIALS, mask_secrets, trim_message
+from mcpfactory_pipeline.checks.exchange import CREDENTIALS, NOT_SENT, mask_secrets, trim_message
 from mcpfactory_pipeline.checks.report import (
     Finding,
     NotChecked,
@@ -75,6 +75,7 @@ ROOT_CAUSES: Final[tuple[RootCause, ...]] = (
     RootCause("lists.tools", _ABOUT_TOOLS, "unchecked"),
     RootCause("schemas.tool-shape", ("tool-calls.", "content.", "placeholder-answers."), "unchecked"),
     RootCause("tool-calls.answered", ("tool-calls.", "content.", "placeholder-answers."), "unchecked"),
+    RootCause("tool-calls.answered", ("tool-calls.argument-errors", "legacy.unknown-tool"), "exchange"),
     RootCause("tool-calls.some-succeed", ("tool-calls.output-schema", "content.", "placeholder-answers."), "unchecked"),
     RootCause("tool-calls.some-succeed", ("tool-calls.implemented", "tool-calls.cases"), "anywhere"),
     RootCause("tool-calls.api-requests", ("tool-calls.cases",), "tool"),
@@ -104,6 +105,9 @@ def find_root_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int
 
 def cause_of_unchecked_rule(rule: Rule, reason: str, found: Sequence[Found]) -> int | None:
     """Return the index of the finding that prevented the check of a rule, or None."""
+    if reason == NOT_SENT:
+        ends = (at for at, (_, fault) in enumerate(found) if fault.exchange and fault.exchange.server_ended)
+        return next((at for at in ends if _closes(found[at]) >= rule.gate), None)
     matches = ("unchecked", "unanswered") if reason.startswith("no answer") else ("unchecked",)
     rows = [row for row in ROOT_CAUSES if row.match in matches and _is_one_of(rule.id, row.effects)]
     return next(
@@ -154,7 +158,7 @@ def _is_one_of(rule: str, effects: tuple[str, ...]) -> bool:
 
 def _closes(found: Found) -> bool:
     rule, fault = found
-    return rule.gate and fault.lesser in {None, 5}
+    return rule.gate and fault.lesser is None
 
 
 def _root(at: int, parents: Mapping[int, int]) -> int:
@@ -200,7 +204,7 @@ def evaluate_rules(
     return ValidationReport(
         target=target,
         score=_score(sums, refused=any(finding.gate for finding in findings), spoke=bool(evidence.lifecycles)),
-        passed=gates_open and sums.applicable > 0 and bool(evidence.lifecycles),
+        passed=gates_open and sums.applicable > 0,
         findings=tuple(findings),
         not_checked=tuple(sums.unchecked),
         checked=tuple(sums.checked),
@@ -359,6 +363,9 @@ def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
             f"the server speaks no revision from {rule.since or 'the first'} to {rule.until or 'the last'}"
         )
     outcome = rule.check(evidence)
+    sent = tuple(one for one in outcome.faults if one.exchange is None or one.exchange.problem != NOT_SENT)
+    if len(sent) < len(outcome.faults):
+        return replace(outcome, faults=sent) if sent else not_checked(NOT_SENT)
     if evidence.needs_credentials and not outcome.inapplicable and rule.family != "authorization":
         return not_checked(CREDENTIALS)
     return outcome

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,7 @@ from mcpfactory_pipeline.checks.call_plan import (
 from mcpfactory_pipeline.checks.canaries import Canaries
 from mcpfactory_pipeline.checks.canary_calls import send_canaries
 from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
-from mcpfactory_pipeline.checks.evidence import AnswerDuringSlowCall, Evidence, Session, sent_arguments
+from mcpfactory_pipeline.checks.evidence import AnswerDuringSlowCall, Evidence, RecordedCall, Session, sent_arguments
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, QUICK, initialize_params
 from mcpfactory_pipeline.checks.probes import read_all_pages
 from mcpfactory_pipeline.checks.requester import Requester
@@ -59,82 +60,96 @@ async def call_in_sandbox(
     server: ServerProcess,
     canaries: Canaries | None,
 ) -> None:
-    """Call the tools that were not called before, and add the answered calls to `evidence.calls`.
-
-    Unanswered calls are not recorded, because the sandbox may be the cause.
-    """
+    """Call the tools that were not called before, and add the answered calls to `evidence.calls`."""
     tools = {name: tool for name, tool in evidence.named_tools if name in evidence.uncalled}
-    plan = [PlannedCall(name, *sample_arguments(tool.get("inputSchema"))) for name, tool in tools.items()][:MAX_CALLS]
-    if not plan or requests.seconds_left() <= 0:
+    tools = dict(islice(tools.items(), MAX_CALLS))
+    if not tools or requests.seconds_left() <= 0:
         return
     command, environ = sandbox.command(server.command), {**server.environ, **sandbox.environ}
     conversation = await StdioConversation.start(tuple(command), server.cwd, environ, "sandbox")
     if isinstance(conversation, Session):
         return
     try:
-        if await _is_ready(conversation, evidence, requests):
-            ask = partial(requests.request, conversation)
-            before = await read_all_pages("tools/list", ask)
-            failed = [one for one in plan if await _call(conversation, evidence, requests, one)]
-            for planned in plan_second_guesses(failed, tools, evidence.calls):
-                await _call(conversation, evidence, requests, planned)
-            await _examine(conversation, evidence, requests, {one.tool: tools[one.tool] for one in plan}, canaries)
-            if requests.seconds_left() > 0:
-                evidence.lists_around_calls.append((before, await read_all_pages("tools/list", ask)))
+        await _Caller(evidence, requests, conversation, tools).run(canaries)
     finally:
         evidence.in_sandbox += conversation.session.exchanges
         await conversation.close(terminate=True)
 
 
-async def _examine(
-    server: StdioConversation,
-    evidence: Evidence,
-    requests: Requester,
-    tools: Mapping[str, Json],
-    canaries: Canaries | None,
-) -> None:
-    """Call the tools that answer, with pings, invalid arguments and canaries."""
-    called = [call for call in evidence.calls if call.tool in tools and call.exchange.milliseconds < QUICK]
-    for call in called if requests.lifecycle == "legacy" else ():
-        if requests.seconds_left() > 0:
-            params = params_without_meta(call.exchange.sent)
-            messages = [requests.message("tools/call", params), requests.message("ping")]
-            both = await server.overlap(messages, _ANSWER, call.exchange.milliseconds / 2_000)
-            if len(both) == 2 and both[0].received is not None:
-                evidence.busy.append(AnswerDuringSlowCall("ping", call.tool, both[1], both[0]))
-    plan = [PlannedCall(call.tool, sent_arguments(call), "guess") for call in called if not call.failed]
-    for planned in plan_invalid_calls(tools, plan):
-        if requests.seconds_left() > 0:
-            params = {"name": planned.tool, "arguments": dict(planned.arguments)}
-            call = await record_call(planned, None, requests.request(server, "tools/call", params, _ANSWER))
-            evidence.wrong += [call] if call.exchange.received is not None else []
-    if canaries is not None:
-        await send_canaries(evidence, canaries, server, requests, permitted=tools, queried=tools)
+class _Caller:
+    """Calls of tools in one process. Unanswered calls are not recorded, because the sandbox may be the cause."""
 
+    def __init__(
+        self, evidence: Evidence, requests: Requester, conversation: StdioConversation, tools: Mapping[str, Json]
+    ) -> None:
+        self._evidence = evidence
+        self._requests = requests
+        self._conversation = conversation
+        self._tools = tools
 
-async def _is_ready(server: StdioConversation, evidence: Evidence, requests: Requester) -> bool:
-    requests.lifecycle = "legacy" if "legacy" in evidence.lifecycles else "modern"
-    if requests.lifecycle == "modern":
-        return (await requests.request(server, "server/discover", patience=_START)).result is not None
-    hello = await requests.request(server, "initialize", initialize_params(LATEST_HANDSHAKE), _START)
-    await server.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
-    return hello.result is not None
+    async def run(self, canaries: Canaries | None) -> None:
+        evidence, ask = self._evidence, partial(self._requests.request, self._conversation)
+        if not await self._is_ready():
+            return
+        before = await read_all_pages("tools/list", ask)
+        guesses = [PlannedCall(name, *sample_arguments(tool.get("inputSchema"))) for name, tool in self._tools.items()]
+        calls = [(planned, await self._guess(planned)) for planned in guesses]
+        failed = [planned for planned, call in calls if call is not None and call.failed]
+        for planned in plan_second_guesses(failed, self._tools, evidence.calls):
+            await self._guess(planned)
+        await self._examine(canaries)
+        evidence.lists_around_calls.append((before, await read_all_pages("tools/list", ask)))
 
+    async def _is_ready(self) -> bool:
+        requests, server = self._requests, self._conversation
+        requests.lifecycle = "legacy" if "legacy" in self._evidence.lifecycles else "modern"
+        if requests.lifecycle == "modern":
+            return (await requests.request(server, "server/discover", patience=_START)).result is not None
+        hello = await requests.request(server, "initialize", initialize_params(LATEST_HANDSHAKE), _START)
+        await server.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return hello.result is not None
 
-async def _call(server: StdioConversation, evidence: Evidence, requests: Requester, planned: PlannedCall) -> bool:
-    """Make a call, record it if it was answered, and return True if it failed.
+    async def _guess(self, planned: PlannedCall) -> RecordedCall | None:
+        """Call a tool with guessed arguments. A tool that only failed counts as not called."""
+        call = await self._call(planned)
+        if call is None:
+            return None
+        reasons = self._evidence.uncalled
+        if call.failed:
+            problem = call.exchange.problem or "the call returned an error"
+            reasons[call.tool] = f"{reasons[call.tool].partition(';')[0]}; in a sandbox, {problem}"
+        else:
+            del reasons[call.tool]
+        self._evidence.calls += [call] if call.exchange.received is not None else []
+        return call
 
-    A tool that only failed counts as not called, because the sandbox may be the cause.
-    """
-    if requests.seconds_left() <= 0:
-        return False
-    params = {"name": planned.tool, "arguments": dict(planned.arguments)}
-    call = await record_call(planned, None, requests.request(server, "tools/call", params, _ANSWER))
-    if call.exchange.received is not None:
-        evidence.calls.append(call)
-    if call.failed:
-        problem = call.exchange.problem or "the call returned an error"
-        evidence.uncalled[planned.tool] = f"{evidence.uncalled[planned.tool]}; in a sandbox, {problem}"
-    else:
-        del evidence.uncalled[planned.tool]
-    return call.failed
+    async def _examine(self, canaries: Canaries | None) -> None:
+        """Call the tools that answered quickly again: during a ping, with invalid arguments, and with canaries."""
+        evidence, requests = self._evidence, self._requests
+        quick = [one for one in evidence.calls if one.tool in self._tools and one.exchange.milliseconds < QUICK]
+        for call in quick if requests.lifecycle == "legacy" else ():
+            await self._ping_during(call)
+        plan = [PlannedCall(call.tool, sent_arguments(call), "guess") for call in quick if not call.failed]
+        for planned in plan_invalid_calls(self._tools, plan):
+            made = await self._call(planned)
+            evidence.wrong += [made] if made is not None and made.exchange.received is not None else []
+        if canaries is not None:
+            about = (evidence, canaries, self._conversation, requests)
+            await send_canaries(*about, permitted=self._tools, queried=self._tools)
+
+    async def _ping_during(self, call: RecordedCall) -> None:
+        if self._requests.seconds_left() <= 0:
+            return
+        again = self._requests.message("tools/call", params_without_meta(call.exchange.sent))
+        messages = [again, self._requests.message("ping")]
+        both = await self._conversation.overlap(messages, _ANSWER, call.exchange.milliseconds / 2_000)
+        if len(both) == len(messages) and both[0].received is not None:
+            self._evidence.busy.append(AnswerDuringSlowCall("ping", call.tool, both[1], both[0]))
+
+    async def _call(self, planned: PlannedCall) -> RecordedCall | None:
+        """Make a call; return None if no time is left."""
+        if self._requests.seconds_left() <= 0:
+            return None
+        params = {"name": planned.tool, "arguments": dict(planned.arguments)}
+        exchange = self._requests.request(self._conversation, "tools/call", params, _ANSWER)
+        return await record_call(planned, None, exchange)

@@ -63,7 +63,7 @@ async def _examine(
             exchange = await ask(probe)
             first = first or (probe, exchange)
             texts[condition in _TRUE].add(_text(probe, exchange))
-            if not all(len(one) <= 1 for one in texts.values()) or (texts[True] == texts[False]):
+            if any(len(one) > 1 for one in texts.values()) or texts[True] == texts[False]:
                 return (*first, False)
     assert first is not None
     return (*first, True)

@@ -64,9 +64,6 @@ def _second(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(words, "second process", exchange)
 
 
-_SETTINGS: Final = "read stderr in the evidence, and give the server its settings (--env NAME=VALUE)"
-
-
 def _starts(evidence: Evidence) -> RuleSubjects[Session]:
     begun = any(session.answered and session.purpose.startswith("session ") for session in evidence.sessions)
     return RuleSubjects([session for session in evidence.sessions if not begun or session.purpose not in _NO_HANDSHAKE])
@@ -75,19 +72,15 @@ def _starts(evidence: Evidence) -> RuleSubjects[Session]:
 @rule("process.starts", 5, gate=True, over=_starts,
       statement="The server starts and answers at every attempt.",
       source="MCP basic/transports",
-      hint="run the command by hand; the evidence has its stderr")  # fmt: skip
-def _start(session: Session, evidence: Evidence) -> Iterator[Fault]:
+      hint="run the command by hand; the evidence has its stderr, and --env NAME=VALUE passes settings")  # fmt: skip
+def _start(session: Session) -> Iterator[Fault]:
     if not session.answered:
         words = session.problem or "no answer came"
-        # A server that refuses every start may only lack settings. The result is therefore unknown, and no gate closes.
-        failed = words.startswith("ended with code") and words != "ended with code 0"
-        refused = failed and not any(one.answered for one in evidence.sessions)
         proof = {"stderr": session.stderr[-_STDERR:]}
         if session.pollution:
             words = f"{words}; stdout has other text than JSON-RPC messages: {_causes(session)}"
             proof = {"stdout": _shown(session), **proof}
-        hint = pollution_hint(session.pollution_causes) or (_SETTINGS if refused else "")
-        yield Fault(words, session.purpose, proof=proof, hint=hint, lesser=5 if refused else None)
+        yield Fault(words, session.purpose, proof=proof, hint=pollution_hint(session.pollution_causes))
 
 
 @rule("process.initializes", 5, gate=True,
@@ -250,8 +243,7 @@ def _start_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
       hint="keep connections open between calls, and move repeated work to the start")  # fmt: skip
 def _call_cost(cost: tuple[int, float], evidence: Evidence) -> Iterator[Fault]:
     value, most = cost
-    answered = [call for call in evidence.calls if call.exchange.received is not None]
-    slowest = max(answered, key=lambda call: call.exchange.milliseconds)
+    slowest = max(evidence.timed_calls, key=lambda call: call.exchange.milliseconds)
     words = f"calls took {value} ms (the median), {most:g} are allowed"
     yield Fault(f"{words}; the slowest took {slowest.exchange.milliseconds} ms", slowest.tool, slowest.exchange)
 

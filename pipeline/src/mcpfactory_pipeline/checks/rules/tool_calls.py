@@ -133,13 +133,16 @@ def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutco
     """Return the calls, except calls that timed out or were rate-limited by design.
 
     A timeout counts if the call has a case, or if the server is alive and the tool has answered another call quickly.
+    Invalid calls count if the server ended.
     """
-    if (reason := missing_calls_outcome(evidence)) is not None:
+    valid = {id(call.exchange) for call in evidence.valid_calls}
+    sent = [one for one in evidence.traffic if one.method == "tools/call" and id(one) not in valid]
+    fatal = [RecordedCall(str(one.params.get("name")), one, "guess") for one in sent if one.server_ended]
+    if not fatal and (reason := missing_calls_outcome(evidence)) is not None:
         return reason
-    ended = any(call.exchange.problem.startswith("the server") for call in evidence.valid_calls)
-    made = () if ended else evidence.calls
+    made = () if any(call.exchange.server_ended for call in evidence.valid_calls) else evidence.calls
     quick = {call.tool for call in made if call.exchange.received and call.exchange.milliseconds < QUICK}
-    calls = [call for call in evidence.valid_calls if not _is_slow_or_limited(call, quick)]
+    calls = [*fatal, *(call for call in evidence.valid_calls if not _is_slow_or_limited(call, quick))]
     return calls_as_subjects(calls) if calls else not_checked("no call was answered within the time limit")
 
 
