@@ -167,6 +167,7 @@ HARD: Any = {
         "free": {"type": "string", "pattern": "^(?!x)"},
         "size": {"$ref": "#/$defs/Size", "default": "small"},
         "also": {"$ref": "#/$defs/Size"},
+        "state": {"enum": ["", "open"], "default": ""},
         "code": {"type": "integer", "enum": [1, 2], "default": 2},
         "none": {"anyOf": [{"type": "integer"}, {"type": "string", "enum": [""]}]},
         "either": {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
@@ -195,6 +196,7 @@ def test_every_vendor_takes_the_default_list_of_a_hand_written_server(hard: Serv
     size = {"type": "string", "enum": ["small", "large"], "description": "Its size. May be empty."}
     assert shown["size"] == {**size, "default": "small"}
     assert shown["also"] == size
+    assert shown["state"] == {"type": "string", "enum": ["open"]}
     assert shown["code"] == {"type": "integer", "default": 2, "description": "One of: 1, 2."}
     assert shown["free"] == {"type": "string", "description": "Pattern: ^(?!x)"}
     hard.offer(dialect="anthropic")

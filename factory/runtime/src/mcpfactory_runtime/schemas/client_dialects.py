@@ -5,7 +5,8 @@ A dialect only affects the list of tools. The server always validates arguments 
 1. A reference is replaced by its target. In a cycle, or if the schema would become too large, only the target's type
    and a note remain.
 2. Combined schemas become one schema that permits at least the same values. A note describes the difference.
-3. A conversion never makes a schema stricter, except that it removes empty values from `enum`. A note names them.
+3. A conversion never makes a schema stricter, except that it removes empty values from `enum`. A note names them, unless
+   such a value is the default.
 4. The end of a long name is replaced by a digest, so that shortened names are unique and deterministic.
 5. Output schemas stay unchanged, because clients do not send them to a vendor.
 """
@@ -231,13 +232,16 @@ def _with_texts(schema: Json, notes: list[str], *, numbers: bool) -> Json:
         shown = ", ".join(str(to_json(value), "utf-8") for value in values[:_SHOWN_VALUES])
         notes.append(f"One of: {shown}{', …' if len(values) > _SHOWN_VALUES else ''}.")
         return rest
-    if len(permitted) < len(values):
-        names = [name for name, value in (("empty", ""), ("null", None)) if value in values]
+    lost = [value for value in ("", None) if value in values]
+    if permitted and rest.get("default", values) in lost:
+        lost.remove(rest.pop("default"))  # a caller omits the argument to get its default
+    if lost:
+        names = ("null" if value is None else "empty" for value in lost)
         notes.append(f"{'May be' if permitted else 'Always'} {' or '.join(names)}.")
     if not permitted:
         return rest
     kind = {} if "type" in schema or None in values or uniform != {str} else {"type": "string"}
-    return {**kind, **schema, "enum": permitted}
+    return {**kind, **rest, "enum": permitted}
 
 
 # --- merging ---
