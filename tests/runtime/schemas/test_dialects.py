@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from mcpfactory_runtime import Server
+from mcpfactory_runtime.schemas import client_dialects
 from mcpfactory_runtime.schemas.client_dialects import adapt_tool, shorten_names
 from mcpfactory_runtime.schemas.client_limits import CLIENTS, DIALECTS, LIMITS, SUBJECTS, dialect_limits
 from mcpfactory_runtime.schemas.client_refusals import find_refusals
@@ -120,7 +121,7 @@ def test_alternatives_with_the_same_value_list_it_once_and_null_goes_with_its_ty
         },
     }
     shown = adapt_tool({"name": "t", "inputSchema": schema}, limits)["inputSchema"]["properties"]
-    assert shown["either"]["description"].startswith('One of: One of: "a", 1.; One of: "a", true.')
+    assert shown["either"]["description"] == 'One of: One of: "a", 1; One of: "a", true.'
     assert shown["maybe"] == {"type": "string", "enum": ["a"], "description": "May be null."}
 
 
@@ -215,13 +216,41 @@ def test_calls_are_checked_by_the_patterns_of_the_document(tmp_path: Path, monke
     assert use(server, lambda client: client.call_tool("take", given))["structuredContent"] == {"given": given}
 
 
-@pytest.mark.parametrize("vendor", list(VENDORS))
-def test_the_table_finds_what_a_vendor_refuses(hard: Server, vendor: str) -> None:
+REFUSED: Any = {
+    "type": "object",
+    "properties": {"a b": {"type": ["string", "null"], "pattern": "x"}, "deep": DEEP},
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_limit_finds_what_the_client_refuses(hard: Server, client: str) -> None:
     hard.offer(dialect="standard")
-    tool = tools_of(hard)["take"]
-    found = list(find_refusals([tool], vendor))
-    assert bool(found) == bool(list(VENDORS[vendor](tool)))
-    assert {one.limit.client for one in found} == {vendor}
+    tools = [tools_of(hard)["take"], *({"name": f"{n}ä" * 30, "inputSchema": REFUSED} for n in range(512))]
+    assert {one.limit for one in find_refusals(tools, client)} == {one for one in LIMITS if one.client == client}
+    if client in VENDORS:
+        assert list(VENDORS[client](tools[0]))
+
+
+def test_middleware_gets_tools_that_are_converted_once_until_the_tools_change(
+    hard: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converted = []
+
+    def counted(wire: dict[str, Any], limits: Any) -> dict[str, Any]:
+        converted.append(wire["name"])
+        return adapt_tool(wire, limits)
+
+    monkeypatch.setattr(client_dialects, "adapt_tool", counted)
+
+    @hard.middleware("tools/list")
+    async def unchanged(request: Any, call_next: Any) -> Any:
+        return await call_next(request)
+
+    for _ in range(2):
+        assert faults(tools_of(hard)["take"], "plain") == []
+    assert converted == ["take"]
+    hard.tool("other")(lambda: "")
+    assert list(tools_of(hard)) == ["take", "other"]
 
 
 def test_a_large_definition_is_shown_once() -> None:

@@ -301,7 +301,7 @@ def _summary(branch: Mapping[str, Any]) -> str:
         return f"array of {items.get('type', 'any')}"
     if names := list(properties_of(branch)):
         return "object with " + ", ".join(names[:_SHOWN])
-    return " or ".join(kinds) or str(branch.get("description", "any value"))[:60]
+    return " or ".join(kinds) or str(branch.get("description", "any value"))[:60].rstrip(".")
 
 
 def _one_type(schema: Json, notes: list[str]) -> Json:
