@@ -69,6 +69,8 @@ def test_a_list_keeps_to_its_dialect_and_calls_are_what_they_were(server: Server
     server.offer(dialect=dialect)
     listed = tools_of(server)
     assert [fault for tool in listed.values() for fault in faults(tool, dialect)] == []
+    combined = re.search(r'"(anyOf|oneOf|allOf)":', json.dumps(listed))
+    assert (combined is None) == (dialect == "flat")
     name = shorten_names([LONG], 40)[LONG] if dialect == "flat" else LONG
     assert list(listed) == [name, "list_books"]
     for value in VALUES:
@@ -169,6 +171,11 @@ HARD: Any = {
         "size": {"$ref": "#/$defs/Size", "default": "small"},
         "also": {"$ref": "#/$defs/Size"},
         "state": {"enum": ["", "open"], "default": ""},
+        "small": {"$ref": "#/$defs/Size", "enum": ["", "small"]},
+        "both": {"anyOf": [{"type": "string"}, {"type": "integer"}], "oneOf": [{"maxLength": 2}, {"minimum": 5}]},
+        "joined": {"allOf": [{"type": "string"}, {"maxLength": 5}]},
+        "any": True,
+        "map": {"patternProperties": {"^(?!x)": {"type": "string"}, "^y$": {}}, "additionalProperties": False},
         "code": {"type": "integer", "enum": [1, 2], "default": 2},
         "none": {"anyOf": [{"type": "integer"}, {"type": "string", "enum": [""]}]},
         "either": {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
@@ -198,10 +205,23 @@ def test_every_vendor_takes_the_default_list_of_a_hand_written_server(hard: Serv
     assert shown["size"] == {**size, "default": "small"}
     assert shown["also"] == size
     assert shown["state"] == {"type": "string", "enum": ["open"]}
+    assert shown["small"] == {**size, "enum": ["small"]}
+    assert shown["both"] == {
+        "anyOf": [{"type": "string"}, {"type": "integer"}],
+        "allOf": [{"anyOf": [{"maxLength": 2}, {"minimum": 5}]}],
+    }
+    assert json.dumps(shown["deep"]).count("Deeper levels are not shown.") == 1
+    assert shown["joined"] == {"type": "string", "maxLength": 5}
+    assert shown["any"] == {}
+    assert shown["map"] == {"patternProperties": {"^y$": {}}}
+    assert shown["maybe"] == {"description": "Some combinations of values are not permitted."}
+    assert len(tool["description"]) == 1024
     assert shown["code"] == {"type": "integer", "default": 2, "description": "One of: 1, 2."}
     assert shown["free"] == {"type": "string", "description": "Pattern: ^(?!x)"}
     hard.offer(dialect="anthropic")
     assert tools_of(hard)["take"]["inputSchema"]["properties"]["free"]["pattern"] == "^(?!x)"
+    hard.offer(dialect="kimi")
+    assert tools_of(hard)["take"]["inputSchema"]["properties"]["code"]["enum"] == [1, 2]
     hard.offer(dialect="standard")
     assert tools_of(hard)["take"]["inputSchema"] == HARD
 
@@ -218,7 +238,8 @@ def test_calls_are_checked_by_the_patterns_of_the_document(tmp_path: Path, monke
 
 REFUSED: Any = {
     "type": "object",
-    "properties": {"a b": {"type": ["string", "null"], "pattern": "x"}, "deep": DEEP},
+    "properties": {"a b": {"type": ["string", "null"], "pattern": "x"}, "deep": DEEP, "e": {"enum": [None]}},
+    "anyOf": [{"required": ["deep"]}],
 }
 
 

@@ -22,8 +22,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from mcpfactory_runtime.schemas.client_limits import NUMBERS
-from mcpfactory_runtime.schemas.client_refusals import pattern_faults
+from mcpfactory_runtime.schemas.client_refusals import enum_faults, pattern_faults
 from mcpfactory_runtime.schemas.merge import distinct, intersect_schemas, unite_schemas
 from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
 from mcpfactory_runtime.schemas.walk import (
@@ -205,7 +204,7 @@ class _Flattener:
             schema = {key: value for key, value in schema.items() if key != "required"}
             schema |= {"required": required} if required else {}
         if "enum" in schema and "enum" in limits:
-            schema = _with_texts(schema, notes, numbers=limits["enum"] == NUMBERS)
+            schema = _with_values(schema, notes, limits["enum"])
         return self._with_patterns(schema, notes) if "pattern" in limits else schema
 
     def _with_patterns(self, schema: Json, notes: list[str]) -> Json:
@@ -222,17 +221,16 @@ class _Flattener:
         return schema
 
 
-def _with_texts(schema: Json, notes: list[str], *, numbers: bool) -> Json:
-    """Return the schema with only non-empty texts in `enum`, and with a note about the other values."""
+def _with_values(schema: Json, notes: list[str], faulty: frozenset[str]) -> Json:
+    """Return the schema without empty values in `enum`, or without `enum` if the other values are faulty."""
     values = distinct(schema["enum"])
     rest = {key: value for key, value in schema.items() if key != "enum"}
-    permitted = [value for value in values if value not in ("", None)]
-    uniform = {type(value) for value in permitted}
-    if not all(isinstance(value, str) for value in permitted) and not (numbers and uniform in ({int}, {float})):
+    lost = [value for value in ("", None) if value in values and enum_faults([value], faulty)]
+    permitted = [value for value in values if value not in lost]
+    if permitted and enum_faults(permitted, faulty):
         shown = ", ".join(str(to_json(value), "utf-8") for value in values[:_SHOWN_VALUES])
         notes.append(f"One of: {shown}{', …' if len(values) > _SHOWN_VALUES else ''}.")
         return rest
-    lost = [value for value in ("", None) if value in values]
     if permitted and rest.get("default", values) in lost:
         lost.remove(rest.pop("default"))  # a caller omits the argument to get its default
     if lost:
@@ -240,7 +238,8 @@ def _with_texts(schema: Json, notes: list[str], *, numbers: bool) -> Json:
         notes.append(f"{'May be' if permitted else 'Always'} {' or '.join(names)}.")
     if not permitted:
         return rest
-    kind = {} if "type" in schema or None in values or uniform != {str} else {"type": "string"}
+    texts = all(isinstance(value, str) for value in permitted)
+    kind = {"type": "string"} if texts and "type" not in schema and None not in values else {}
     return {**kind, **rest, "enum": permitted}
 
 

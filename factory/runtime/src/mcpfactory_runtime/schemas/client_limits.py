@@ -47,11 +47,11 @@ SUBJECTS: Final[Mapping[str, str]] = MappingProxyType(
         "tools": "maximum number of tools",
         "levels": "maximum nesting of schemas; the root is the first level",
         "root": "keywords that the root must not have",
-        "combinators": "`anyOf`, `oneOf` and `allOf` are not permitted beside other keywords",
+        "combinators": "`properties` is not permitted beside `anyOf` and `oneOf`",
         "references": "`$ref` is not permitted",
         "types": "`type` must be one type",
         "items": "arrays must have `items`, which is a schema",
-        "enum": "permitted values of `enum`",
+        "enum": "values that `enum` must not have",
         "pattern": "faults that a pattern must not have",
         "property_name": "regular expression of the names of arguments",
         "required": "required properties must be declared in `properties`",
@@ -59,9 +59,9 @@ SUBJECTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Subjects of limits. A limit without a number or names has the value True."""
 
-NUMBERS: Final = "non-empty texts, or numbers of one type"
 _COMBINING: Final = frozenset({"anyOf", "oneOf", "allOf"})
 _NAME: Final = "[a-zA-Z0-9_-]+"
+_OTHER_TYPES: Final = "other or mixed types"
 
 LIMITS: Final = (
     Limit("openai", "tool_name", _NAME, _OPENAI, "2026-08-21"),
@@ -95,10 +95,16 @@ LIMITS: Final = (
     Limit("gemini", "tools", 512, f"{_GITHUB}google-gemini/gemini-cli/issues/19083", "2026-02-14"),
     Limit("gemini", "references", True, _GEMINI, "2026-11-30"),
     Limit("gemini", "items", True, f"{_GITHUB}kkrishnan90/gemini-desktop/pull/7", "2025-06-02"),
-    Limit("gemini", "enum", "non-empty texts", f"{_GITHUB}thClaws/thClaws/issues/172", "2026-06-19"),
+    Limit(
+        "gemini",
+        "enum",
+        frozenset({"empty texts", "numbers", _OTHER_TYPES}),
+        f"{_GITHUB}thClaws/thClaws/issues/172",
+        "2026-06-19",
+    ),
     Limit("gemini", "required", True, f"{_GITHUB}iBUHub/AIStudioToAPI/issues/154", "2026-05-05"),
     Limit("kimi", "types", True, _KIMI, "2026-11-30"),
-    Limit("kimi", "enum", NUMBERS, _KIMI, "2026-11-30"),
+    Limit("kimi", "enum", frozenset({_OTHER_TYPES}), _KIMI, "2026-11-30"),
     Limit("llama", "combinators", True, _LLAMA, "2026-11-30"),
     Limit("llama", "references", True, _LLAMA, "2026-11-30"),
     Limit("llama", "pattern", frozenset({"missing ^ or $"}), _LLAMA, "2026-11-30"),

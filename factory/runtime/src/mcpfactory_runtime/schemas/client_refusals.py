@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_runtime.schemas.client_limits import LIMITS, NUMBERS, Limit
+from mcpfactory_runtime.schemas.client_limits import LIMITS, Limit
 from mcpfactory_runtime.schemas.walk import items_schema_of, pointer, properties_of, required_of, types_of, walk
 from mcpfactory_runtime.types import Json
 
@@ -47,6 +47,17 @@ def pattern_faults(pattern: str, faulty: frozenset[str]) -> tuple[str, ...]:
         "POSIX classes": _POSIX.search(pattern) is not None,
         "missing ^ or $": not (pattern.startswith("^") and pattern.endswith("$")),
         "syntax that Python lacks": not _compiles(pattern),
+    }
+    return tuple(fault for fault, present in found.items() if present and fault in faulty)
+
+
+def enum_faults(values: Sequence[Any], faulty: frozenset[str]) -> tuple[str, ...]:
+    """Return the faults of the values of `enum` that are in `faulty`."""
+    kinds = {type(value) for value in values}
+    found = {
+        "empty texts": "" in values,
+        "numbers": not kinds.isdisjoint({int, float}),
+        "other or mixed types": kinds not in ({str}, {int}, {float}),
     }
     return tuple(fault for fault, present in found.items() if present and fault in faulty)
 
@@ -97,13 +108,10 @@ def _level(steps: Sequence[str | int]) -> int:
 _NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 
 
-def _enum_fault(part: Mapping[str, Any], permitted: str) -> str:
+def _enum_fault(part: Mapping[str, Any], faulty: frozenset[str]) -> str:
     values = part.get("enum")
-    if not isinstance(values, list):
-        return ""
-    kinds = {type(value) for value in values}
-    uniform = kinds == {str} or (permitted == NUMBERS and kinds in ({int}, {float}))
-    return "" if uniform and "" not in values else f"enum {values!r}"[:80]
+    found = enum_faults(values, faulty) if isinstance(values, list) else ()
+    return f"{' and '.join(found)} in {values!r}"[:80] if found else ""
 
 
 def _pattern_fault(part: Mapping[str, Any], faulty: frozenset[str]) -> str:
@@ -118,7 +126,7 @@ def _required_fault(part: Mapping[str, Any], _: bool) -> str:
 
 
 _SCHEMA_FAULTS: Final[Mapping[str, Callable[[Mapping[str, Any], Any], str]]] = {
-    "combinators": lambda part, _: ", ".join(key for key in ("anyOf", "oneOf", "allOf") if key in part),
+    "combinators": lambda part, _: ", ".join(sorted({"anyOf", "oneOf"} & part.keys()) if "properties" in part else ()),
     "references": lambda part, _: str(part.get("$ref", "")),
     "types": lambda part, _: f"type {part['type']}" if isinstance(part.get("type"), list) else "",
     "items": lambda part, _: (
