@@ -297,3 +297,9 @@ def test_the_page_of_limits_shows_the_table() -> None:
     page = (Path(__file__).parents[3] / "docs/reference/client-limits.md").read_text("utf-8")
     rows = re.findall(r"^\| (\S+) \| (.*) \| \[.*\]\((\S+)\) \| (\S+) \|$", page, re.MULTILINE)
     assert rows == [(one.client, one.text, one.source, one.date) for one in LIMITS]
+    absent = re.findall(r"^\| ([\w-]+) \| ((?:`\w+`(?:, )?)+) \|$", page, re.MULTILINE)
+    given = {(one.client, one.subject) for one in LIMITS}
+    assert absent == [
+        (client, ", ".join(f"`{subject}`" for subject in SUBJECTS if (client, subject) not in given))
+        for client in CLIENTS
+    ]

@@ -60,7 +60,10 @@ SUBJECTS: Final[Mapping[str, str]] = MappingProxyType(
 """Subjects of limits. A limit without a number or names has the value True."""
 
 _COMBINING: Final = frozenset({"anyOf", "oneOf", "allOf"})
+_OPENAI_ROOT: Final = _COMBINING | {"enum", "const", "not"}
+_OPENAI_PATTERN: Final = frozenset({"lookaround", "syntax that Python lacks"})
 _NAME: Final = "[a-zA-Z0-9_-]+"
+_ARGUMENT: Final = "[a-zA-Z0-9_.-]{1,64}"
 _OTHER_TYPES: Final = "other or mixed types"
 
 LIMITS: Final = (
@@ -69,22 +72,13 @@ LIMITS: Final = (
     Limit("openai", "tool_description", 1024, f"{_GITHUB}getsentry/sentry-mcp/issues/106", "2025-04-25"),
     Limit("openai", "tools", 128, f"{_OPENAI}/pull/76", "2023-08-31"),
     Limit("openai", "levels", 10, _STRICT, "2026-11-30"),
-    Limit(
-        *("openai", "root", _COMBINING | {"enum", "const", "not"}),
-        *(f"{_GITHUB}goruck/home-generative-agent/pull/545", "2026-08-12"),
-    ),
+    Limit("openai", "root", _OPENAI_ROOT, f"{_GITHUB}goruck/home-generative-agent/pull/545", "2026-08-12"),
     Limit("openai", "items", True, f"{_GITHUB}microsoft/vscode/issues/246119", "2025-04-08"),
-    Limit(
-        *("openai", "pattern", frozenset({"lookaround", "syntax that Python lacks"})),
-        *(f"{_GITHUB}BerriAI/litellm/pull/40485", "2026-09-09"),
-    ),
+    Limit("openai", "pattern", _OPENAI_PATTERN, f"{_GITHUB}BerriAI/litellm/pull/40485", "2026-09-09"),
     Limit("anthropic", "tool_name", _NAME, _CLAUDE, "2026-11-30"),
     Limit("anthropic", "tool_name_length", 64, _CLAUDE, "2026-11-30"),
     Limit("anthropic", "root", _COMBINING, f"{_GITHUB}anthropics/claude-code/issues/5319", "2025-08-07"),
-    Limit(
-        *("anthropic", "property_name", "[a-zA-Z0-9_.-]{1,64}"),
-        *(f"{_GITHUB}anthropics/claude-code/issues/79418", "2026-07-20"),
-    ),
+    Limit("anthropic", "property_name", _ARGUMENT, f"{_GITHUB}anthropics/claude-code/issues/79418", "2026-07-20"),
     Limit("vscode", "tool_name_length", 64, f"{_GITHUB}microsoft/vscode/issues/243602", "2025-03-14"),
     Limit("vscode", "tools", 128, "https://code.visualstudio.com/docs/copilot/chat/chat-tools", "2026-11-30"),
     Limit("vscode", "root", _COMBINING | {"not", "if", "then", "else"}, _COPILOT, "2026-11-30"),
@@ -129,7 +123,7 @@ DIALECTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 @lru_cache
 def dialect_limits(dialect: str) -> Mapping[str, Any]:
-    """Return the strictest limits of a dialect by subject; empty for `standard`."""
+    """Return the strictest limits of a dialect by subject. Of several regular expressions, return the first."""
     found: dict[str, Any] = {}
     for limit in LIMITS:
         if limit.client in DIALECTS[dialect]:
