@@ -44,10 +44,18 @@ async def test_a_uri_is_read_and_followed_in_any_form(revision: Revision) -> Non
         for uri in forms:
             contents = (await client.ask("resources/read", {"uri": uri}))["result"]["contents"]
             assert [(part["uri"], part["text"]) for part in contents] == [(uri, "tea")]
-        if not revision.modern:
+        if revision.modern:
+            wanted = {"notifications": {"resourceSubscriptions": [forms[2]]}}
+            await client.say(client.make("subscriptions/listen", wanted))
+            await client.until("notifications/subscriptions/acknowledged")
+        else:
             await client.ask("resources/subscribe", {"uri": forms[2]})
+        server.notify_resource_updated(forms[0])
+        assert (await client.until("notifications/resources/updated"))["params"]["uri"] == forms[1]
+        if not revision.modern:
+            await client.ask("resources/unsubscribe", {"uri": forms[3]})
             server.notify_resource_updated(forms[0])
-            assert (await client.until("notifications/resources/updated"))["params"]["uri"] == forms[1]
+            assert await client.silence() == []
     server.remove_resource(forms[0])
 
 
