@@ -5,10 +5,10 @@ A JSON object becomes structured content, and compact JSON text. Any other JSON 
 text. An HTML page is a ToolError if JSON was requested, because a login, a proxy or maintenance may return pages. Text,
 YAML and forms become text, decoded in the charset of the response. An image that models read, or audio, becomes an
 image or audio block. Other content becomes an embedded resource, or a link to a file. An empty response becomes a
-sentence with the status, and headers such as Location and ETag. A response to HEAD becomes all its headers. Headers
-that the API document declares become a text block at the end. A status from 300 to 399 is a ToolError with the target and the reason of the
-refusal (`servers.redirect_message`). A status of 400 or above is a ToolError with operation, status, the API's own
-message, and a hint.
+sentence with the status, and headers such as Location and ETag. A response to HEAD becomes its headers. Headers that
+the API document declares become a text block at the end. A status from 300 to 399 is a ToolError with the target and
+the reason of the refusal (`servers.redirect_message`). A status of 400 or above is a ToolError with operation, status,
+the API's own message, and a hint.
 
 JSON is reduced to the selection of the model (`truncate.select`), and then truncated to the maximum size
 (`truncate.shorten`). Notes about truncated parts and about the next page (`paging`) are text blocks after the JSON.
