@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.schemas.client_limits import LIMITS, Limit
-from mcpfactory_runtime.schemas.walk import items_schema_of, pointer, properties_of, required_of, types_of, walk
+from mcpfactory_runtime.schemas.walk import Steps, items_schema_of, pointer, properties_of, required_of, types_of, walk
 from mcpfactory_runtime.types import Json
 
 
@@ -91,21 +91,11 @@ def _faults(tool: Json, subject: str, value: Any) -> Iterator[tuple[str, str]]:
             if found := _SCHEMA_FAULTS[subject](part, value):
                 yield f"/inputSchema{pointer(steps)}", found
     elif subject == "levels":
-        for steps, _ in walk(root):
-            if (level := _level(steps)) > value:
-                yield f"/inputSchema{pointer(steps)}", f"level {level}"
-
-
-def _level(steps: Sequence[str | int]) -> int:
-    """Return the number of schemas on the way to a schema, with both ends."""
-    level, rest = 1, list(steps)
-    while rest:
-        taken = 1 + (rest[0] in _NAMED or (len(rest) > 1 and isinstance(rest[1], int)))
-        level, rest = level + 1, rest[taken:]
-    return level
-
-
-_NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+        levels: dict[Steps, int] = {}
+        for steps, _ in walk(root):  # the parent is one step above, or two steps if a keyword has several schemas
+            levels[steps] = 1 + levels.get(steps[:-1], levels.get(steps[:-2], 0))
+            if levels[steps] > value:
+                yield f"/inputSchema{pointer(steps)}", f"level {levels[steps]}"
 
 
 def _enum_fault(part: Mapping[str, Any], faulty: frozenset[str]) -> str:
