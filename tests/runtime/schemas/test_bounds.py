@@ -18,10 +18,14 @@ import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
 from mcpfactory_runtime.schemas.validation import ArgumentError, compile_schema
 schema, arguments = json.load(sys.stdin)
+validator = compile_schema(schema)
+accepted = validator.accepts(arguments)
 try:
-    print(json.dumps(compile_schema(schema).validate(arguments)))
+    print(json.dumps(validator.validate(arguments)))
+    assert accepted
 except ArgumentError as error:
     print(json.dumps(str(error)))
+    assert not accepted
 """
 
 

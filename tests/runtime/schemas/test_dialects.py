@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from mcpfactory_runtime import Server
+from mcpfactory_runtime.schemas import client_dialects
 from mcpfactory_runtime.schemas.client_dialects import adapt_tool, shorten_names
 from mcpfactory_runtime.schemas.client_limits import CLIENTS, DIALECTS, LIMITS, SUBJECTS, dialect_limits
 from mcpfactory_runtime.schemas.client_refusals import find_refusals
@@ -68,6 +69,8 @@ def test_a_list_keeps_to_its_dialect_and_calls_are_what_they_were(server: Server
     server.offer(dialect=dialect)
     listed = tools_of(server)
     assert [fault for tool in listed.values() for fault in faults(tool, dialect)] == []
+    combined = re.search(r'"(anyOf|oneOf|allOf)":', json.dumps(listed))
+    assert (combined is None) == (dialect == "flat")
     name = shorten_names([LONG], 40)[LONG] if dialect == "flat" else LONG
     assert list(listed) == [name, "list_books"]
     for value in VALUES:
@@ -120,7 +123,7 @@ def test_alternatives_with_the_same_value_list_it_once_and_null_goes_with_its_ty
         },
     }
     shown = adapt_tool({"name": "t", "inputSchema": schema}, limits)["inputSchema"]["properties"]
-    assert shown["either"]["description"].startswith('One of: One of: "a", 1.; One of: "a", true.')
+    assert shown["either"]["description"] == 'One of: One of: "a", 1; One of: "a", true.'
     assert shown["maybe"] == {"type": "string", "enum": ["a"], "description": "May be null."}
 
 
@@ -167,6 +170,12 @@ HARD: Any = {
         "free": {"type": "string", "pattern": "^(?!x)"},
         "size": {"$ref": "#/$defs/Size", "default": "small"},
         "also": {"$ref": "#/$defs/Size"},
+        "state": {"enum": ["", "open"], "default": ""},
+        "small": {"$ref": "#/$defs/Size", "enum": ["", "small"]},
+        "both": {"anyOf": [{"type": "string"}, {"type": "integer"}], "oneOf": [{"maxLength": 2}, {"minimum": 5}]},
+        "joined": {"allOf": [{"type": "string"}, {"maxLength": 5}]},
+        "any": True,
+        "map": {"patternProperties": {"^(?!x)": {"type": "string"}, "^y$": {}}, "additionalProperties": False},
         "code": {"type": "integer", "enum": [1, 2], "default": 2},
         "none": {"anyOf": [{"type": "integer"}, {"type": "string", "enum": [""]}]},
         "either": {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
@@ -195,10 +204,24 @@ def test_every_vendor_takes_the_default_list_of_a_hand_written_server(hard: Serv
     size = {"type": "string", "enum": ["small", "large"], "description": "Its size. May be empty."}
     assert shown["size"] == {**size, "default": "small"}
     assert shown["also"] == size
+    assert shown["state"] == {"type": "string", "enum": ["open"]}
+    assert shown["small"] == {**size, "enum": ["small"]}
+    assert shown["both"] == {
+        "anyOf": [{"type": "string"}, {"type": "integer"}],
+        "allOf": [{"anyOf": [{"maxLength": 2}, {"minimum": 5}]}],
+    }
+    assert json.dumps(shown["deep"]).count("Deeper levels are not shown.") == 1
+    assert shown["joined"] == {"type": "string", "maxLength": 5}
+    assert shown["any"] == {}
+    assert shown["map"] == {"patternProperties": {"^y$": {}}}
+    assert shown["maybe"] == {"description": "Some combinations of values are not permitted."}
+    assert len(tool["description"]) == 1024
     assert shown["code"] == {"type": "integer", "default": 2, "description": "One of: 1, 2."}
     assert shown["free"] == {"type": "string", "description": "Pattern: ^(?!x)"}
     hard.offer(dialect="anthropic")
     assert tools_of(hard)["take"]["inputSchema"]["properties"]["free"]["pattern"] == "^(?!x)"
+    hard.offer(dialect="kimi")
+    assert tools_of(hard)["take"]["inputSchema"]["properties"]["code"]["enum"] == [1, 2]
     hard.offer(dialect="standard")
     assert tools_of(hard)["take"]["inputSchema"] == HARD
 
@@ -213,13 +236,42 @@ def test_calls_are_checked_by_the_patterns_of_the_document(tmp_path: Path, monke
     assert use(server, lambda client: client.call_tool("take", given))["structuredContent"] == {"given": given}
 
 
-@pytest.mark.parametrize("vendor", list(VENDORS))
-def test_the_table_finds_what_a_vendor_refuses(hard: Server, vendor: str) -> None:
+REFUSED: Any = {
+    "type": "object",
+    "properties": {"a b": {"type": ["string", "null"], "pattern": "x"}, "deep": DEEP, "e": {"enum": [None]}},
+    "anyOf": [{"required": ["deep"]}],
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_limit_finds_what_the_client_refuses(hard: Server, client: str) -> None:
     hard.offer(dialect="standard")
-    tool = tools_of(hard)["take"]
-    found = list(find_refusals([tool], vendor))
-    assert bool(found) == bool(list(VENDORS[vendor](tool)))
-    assert {one.limit.client for one in found} == {vendor}
+    tools = [tools_of(hard)["take"], *({"name": f"{n}ä" * 30, "inputSchema": REFUSED} for n in range(512))]
+    assert {one.limit for one in find_refusals(tools, client)} == {one for one in LIMITS if one.client == client}
+    if client in VENDORS:
+        assert list(VENDORS[client](tools[0]))
+
+
+def test_middleware_gets_tools_that_are_converted_once_until_the_tools_change(
+    hard: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converted = []
+
+    def counted(wire: dict[str, Any], limits: Any) -> dict[str, Any]:
+        converted.append(wire["name"])
+        return adapt_tool(wire, limits)
+
+    monkeypatch.setattr(client_dialects, "adapt_tool", counted)
+
+    @hard.middleware("tools/list")
+    async def unchanged(request: Any, call_next: Any) -> Any:
+        return await call_next(request)
+
+    for _ in range(2):
+        assert faults(tools_of(hard)["take"], "plain") == []
+    assert converted == ["take"]
+    hard.tool("other")(lambda: "")
+    assert list(tools_of(hard)) == ["take", "other"]
 
 
 def test_a_large_definition_is_shown_once() -> None:
@@ -245,3 +297,9 @@ def test_the_page_of_limits_shows_the_table() -> None:
     page = (Path(__file__).parents[3] / "docs/reference/client-limits.md").read_text("utf-8")
     rows = re.findall(r"^\| (\S+) \| (.*) \| \[.*\]\((\S+)\) \| (\S+) \|$", page, re.MULTILINE)
     assert rows == [(one.client, one.text, one.source, one.date) for one in LIMITS]
+    absent = re.findall(r"^\| ([\w-]+) \| ((?:`\w+`(?:, )?)+) \|$", page, re.MULTILINE)
+    given = {(one.client, one.subject) for one in LIMITS}
+    assert absent == [
+        (client, ", ".join(f"`{subject}`" for subject in SUBJECTS if (client, subject) not in given))
+        for client in CLIENTS
+    ]

@@ -203,6 +203,10 @@ def test_a_method_without_its_object_is_refused() -> None:
         Server("methods").tool(Thing.sized)
     Server("methods").tool(Thing().sized)
 
+    @Server("functions").tool
+    def show(self: str) -> str:
+        return self
+
 
 def test_a_partial_function_keeps_its_types_and_texts() -> None:
     server = Server("partial")

@@ -27,6 +27,7 @@ from tests.subtest_table import parametrize_subtests
         ("a://b{?p,q}", "a://b", {}),
         ("a://b{?p}", "a://b?z=1", None),
         ("a.b://{x}", "aXb://1", None),
+        ("a://100%/{x}", "a://100%25/1", {"x": "1"}),
         ("städte://ä b/{name}", "städte://ä b/Köln am Rhein", {"name": "Köln am Rhein"}),
         ("städte://ä b/{name}", "st%c3%a4dte://%C3%A4%20b/K%C3%B6ln%20am%20Rhein", {"name": "Köln am Rhein"}),
         ("a://{größe}", "a://%7Eb", {"größe": "~b"}),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,10 +15,10 @@ from mcp.client.sse import sse_client
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LEGACY, R2024_11_05
-from mcpfactory_runtime.server.session import Session
-from mcpfactory_runtime.transports.http.sessions import SseSession
+from tests.runtime.interaction import sample
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
+from tests.runtime.transports.blocking_http_server import serving
 from tests.runtime.transports.conftest import hello, request
 from tests.timeouts import TIMEOUT
 
@@ -77,8 +79,24 @@ def test_the_first_event_names_the_address_and_answers_come_on_the_stream(http: 
         assert reader.message()["error"]["code"] == -32601
 
 
-def test_a_stream_leaves_a_gap_between_progress_and_result() -> None:
-    assert SseSession.progress_gap > Session.progress_gap == 0
+def test_only_a_result_that_follows_progress_waits(tmp_path: Path) -> None:
+    program = f"""
+from {sample.__name__} import server
+from mcpfactory_runtime.transports.http.sessions import SseSession
+assert SseSession.progress_gap > 0
+SseSession.progress_gap = 3600
+server.run()
+"""
+    with serving(tmp_path, command=[sys.executable, "-c", program]) as web, web.http.stream("GET", "/sse") as stream:
+        reader = Reader(stream)
+        address = reader.next()[1]
+        web.http.post(address, json=hello(R2024_11_05.name))
+        assert reader.message()["id"] == 0
+        web.http.post(address, json=request("tools/call", {"name": "speak", "_meta": {"progressToken": "t"}}, 7))
+        while reader.message().get("params", {}).get("progress") != 3:
+            pass
+        web.http.post(address, json=request("tools/call", ADD, 8))
+        assert reader.message()["id"] == 8
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,15 @@ def test_an_empty_answer_says_its_status_and_where_the_new_thing_is() -> None:
     assert text(read(b"", "", 201, headers={"location": "/books/7"})) == "201 Created, no content.\nlocation: /books/7"
     upload = Operation("POST", "/x", headers=("upload-offset", "upload-expires"))
     assert text(read(b"", "", 201, headers={"upload_offset": "0"}, operation=upload)).endswith("\nupload-offset: 0")
-    assert "etag: x" in text(read(b"", "text/html", headers={"etag": "x"}, operation=Operation("HEAD", "/x")))
+    headers = {"etag": "x", "date": "today", "allow": "GET", "server": "s", "link": "<y>"}
+    told = text(read(b"", "text/html", headers=headers, operation=Operation("HEAD", "/x")))
+    assert told == "200 OK.\nallow: GET\ncontent-type: text/html\netag: x\nlink: <y>"
+
+
+def test_declared_headers_follow_the_content() -> None:
+    operation = Operation("GET", "/x", headers=("upload-offset", "absent"))
+    content = read('{"a": 1}', headers={"upload_offset": "7", "etag": "x"}, operation=operation).content
+    assert [block["text"] for block in content] == ['{"a":1}', "upload-offset: 7"]
 
 
 def test_a_long_text_is_cut_and_says_how_long_it_was() -> None:

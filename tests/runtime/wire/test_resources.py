@@ -10,6 +10,7 @@ import pytest
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS
 from mcpfactory_runtime.revisions import R2025_06_18, Revision
+from mcpfactory_runtime.server.remote.relay import relayed_resource
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
 from tests.runtime.wire.raw_client import speak
@@ -44,11 +45,28 @@ async def test_a_uri_is_read_and_followed_in_any_form(revision: Revision) -> Non
         for uri in forms:
             contents = (await client.ask("resources/read", {"uri": uri}))["result"]["contents"]
             assert [(part["uri"], part["text"]) for part in contents] == [(uri, "tea")]
-        if not revision.modern:
+        if revision.modern:
+            wanted = {"notifications": {"resourceSubscriptions": [forms[2]]}}
+            await client.say(client.make("subscriptions/listen", wanted))
+            await client.until("notifications/subscriptions/acknowledged")
+        else:
             await client.ask("resources/subscribe", {"uri": forms[2]})
+        server.notify_resource_updated(forms[0])
+        assert (await client.until("notifications/resources/updated"))["params"]["uri"] == forms[1]
+        if not revision.modern:
+            await client.ask("resources/unsubscribe", {"uri": forms[3]})
             server.notify_resource_updated(forms[0])
-            assert (await client.until("notifications/resources/updated"))["params"]["uri"] == forms[1]
+            assert await client.silence() == []
     server.remove_resource(forms[0])
+
+
+def test_a_relayed_resource_is_found_in_any_form_and_listed_unchanged() -> None:
+    pass_on: Any = None
+    resource = relayed_resource({"uri": "memo://zum café", "name": "memo"}, pass_on)
+    registry = Server("relay").registry
+    registry.resources[resource.uri] = resource
+    assert registry.resource("memo://zum%20caf%c3%a9") is resource
+    assert resource.wire["uri"] == "memo://zum café"
 
 
 @pytest.mark.parametrize("uri", ["memo://100%", "http://", "http://[::1/a", "memo://a:port", "https://a b/c"])

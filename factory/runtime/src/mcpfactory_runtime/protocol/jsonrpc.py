@@ -182,7 +182,7 @@ DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
 
 
 _KEPT: Final = 1024  # bytes of a too long message that are kept at each end, to read the ID
-_ID: Final = rb'"id"\s*:\s*(-?[0-9]+|"(?:[^"\\]|\\.)*")'
+_ID: Final = rb'"id"\s*:\s*(?P<id>-?[0-9]+|"(?:[^"\\]|\\.)*")'
 _TEXT: Final = rb'"(?:jsonrpc|(?P<method>method))"\s*:\s*"[^"\\]*"'
 # A request begins with plain members, of which one is the method. Most clients write the ID last.
 _FIRST_MEMBERS: Final = re.compile(rb"\s*\{(?:\s*(?:" + _TEXT + rb"|" + _ID + rb")\s*,)+")
@@ -199,13 +199,12 @@ class OversizeMessage:
     __slots__ = ("request_id",)
 
     def __init__(self, head: bytes, tail: bytes) -> None:
-        first = _FIRST_MEMBERS.match(head)
-        found = None if first is None or first["method"] is None else first[2] or _LAST_ID.search(tail)
-        text = found[1] if isinstance(found, re.Match) else found
         self.request_id = MISSING
-        if text is not None:
+        first = _FIRST_MEMBERS.match(head)
+        found = first if first is None or first["id"] else _LAST_ID.search(tail)
+        if first is not None and first["method"] and found is not None:
             with suppress(McpError):
-                self.request_id = decode(text)
+                self.request_id = decode(found["id"])
 
 
 class LineReader:

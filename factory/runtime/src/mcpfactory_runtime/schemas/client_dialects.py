@@ -5,7 +5,8 @@ A dialect only affects the list of tools. The server always validates arguments 
 1. A reference is replaced by its target. In a cycle, or if the schema would become too large, only the target's type
    and a note remain.
 2. Combined schemas become one schema that permits at least the same values. A note describes the difference.
-3. A conversion never makes a schema stricter, except that it removes empty values from `enum`. A note names them.
+3. A conversion never makes a schema stricter, except that it removes empty values from `enum`. A note names them, unless
+   such a value is the default.
 4. The end of a long name is replaced by a digest, so that shortened names are unique and deterministic.
 5. Output schemas stay unchanged, because clients do not send them to a vendor.
 """
@@ -21,8 +22,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from mcpfactory_runtime.schemas.client_limits import NUMBERS
-from mcpfactory_runtime.schemas.client_refusals import pattern_faults
+from mcpfactory_runtime.schemas.client_refusals import enum_faults, pattern_faults
 from mcpfactory_runtime.schemas.merge import distinct, intersect_schemas, unite_schemas
 from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
 from mcpfactory_runtime.schemas.walk import (
@@ -204,7 +204,7 @@ class _Flattener:
             schema = {key: value for key, value in schema.items() if key != "required"}
             schema |= {"required": required} if required else {}
         if "enum" in schema and "enum" in limits:
-            schema = _with_texts(schema, notes, numbers=limits["enum"] == NUMBERS)
+            schema = _with_values(schema, notes, limits["enum"])
         return self._with_patterns(schema, notes) if "pattern" in limits else schema
 
     def _with_patterns(self, schema: Json, notes: list[str]) -> Json:
@@ -221,23 +221,26 @@ class _Flattener:
         return schema
 
 
-def _with_texts(schema: Json, notes: list[str], *, numbers: bool) -> Json:
-    """Return the schema with only non-empty texts in `enum`, and with a note about the other values."""
+def _with_values(schema: Json, notes: list[str], faulty: frozenset[str]) -> Json:
+    """Return the schema without empty values in `enum`, or without `enum` if the other values are faulty."""
     values = distinct(schema["enum"])
     rest = {key: value for key, value in schema.items() if key != "enum"}
-    permitted = [value for value in values if value not in ("", None)]
-    uniform = {type(value) for value in permitted}
-    if not all(isinstance(value, str) for value in permitted) and not (numbers and uniform in ({int}, {float})):
+    lost = [value for value in ("", None) if value in values and enum_faults([value], faulty)]
+    permitted = [value for value in values if value not in lost]
+    if permitted and enum_faults(permitted, faulty):
         shown = ", ".join(str(to_json(value), "utf-8") for value in values[:_SHOWN_VALUES])
         notes.append(f"One of: {shown}{', …' if len(values) > _SHOWN_VALUES else ''}.")
         return rest
-    if len(permitted) < len(values):
-        names = [name for name, value in (("empty", ""), ("null", None)) if value in values]
+    if permitted and rest.get("default", values) in lost:
+        lost.remove(rest.pop("default"))  # a caller omits the argument to get its default
+    if lost:
+        names = ("null" if value is None else "empty" for value in lost)
         notes.append(f"{'May be' if permitted else 'Always'} {' or '.join(names)}.")
     if not permitted:
         return rest
-    kind = {} if "type" in schema or None in values or uniform != {str} else {"type": "string"}
-    return {**kind, **schema, "enum": permitted}
+    texts = all(isinstance(value, str) for value in permitted)
+    kind = {"type": "string"} if texts and "type" not in schema and None not in values else {}
+    return {**kind, **rest, "enum": permitted}
 
 
 # --- merging ---
@@ -297,7 +300,7 @@ def _summary(branch: Mapping[str, Any]) -> str:
         return f"array of {items.get('type', 'any')}"
     if names := list(properties_of(branch)):
         return "object with " + ", ".join(names[:_SHOWN])
-    return " or ".join(kinds) or str(branch.get("description", "any value"))[:60]
+    return " or ".join(kinds) or str(branch.get("description", "any value"))[:60].rstrip(".")
 
 
 def _one_type(schema: Json, notes: list[str]) -> Json:

@@ -47,11 +47,11 @@ SUBJECTS: Final[Mapping[str, str]] = MappingProxyType(
         "tools": "maximum number of tools",
         "levels": "maximum nesting of schemas; the root is the first level",
         "root": "keywords that the root must not have",
-        "combinators": "`anyOf`, `oneOf` and `allOf` are not permitted beside other keywords",
+        "combinators": "`properties` is not permitted beside `anyOf` and `oneOf`",
         "references": "`$ref` is not permitted",
         "types": "`type` must be one type",
         "items": "arrays must have `items`, which is a schema",
-        "enum": "permitted values of `enum`",
+        "enum": "values that `enum` must not have",
         "pattern": "faults that a pattern must not have",
         "property_name": "regular expression of the names of arguments",
         "required": "required properties must be declared in `properties`",
@@ -59,9 +59,12 @@ SUBJECTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Subjects of limits. A limit without a number or names has the value True."""
 
-NUMBERS: Final = "non-empty texts, or numbers of one type"
 _COMBINING: Final = frozenset({"anyOf", "oneOf", "allOf"})
+_OPENAI_ROOT: Final = _COMBINING | {"enum", "const", "not"}
+_OPENAI_PATTERN: Final = frozenset({"lookaround", "syntax that Python lacks"})
 _NAME: Final = "[a-zA-Z0-9_-]+"
+_ARGUMENT: Final = "[a-zA-Z0-9_.-]{1,64}"
+_OTHER_TYPES: Final = "other or mixed types"
 
 LIMITS: Final = (
     Limit("openai", "tool_name", _NAME, _OPENAI, "2026-08-21"),
@@ -69,22 +72,13 @@ LIMITS: Final = (
     Limit("openai", "tool_description", 1024, f"{_GITHUB}getsentry/sentry-mcp/issues/106", "2025-04-25"),
     Limit("openai", "tools", 128, f"{_OPENAI}/pull/76", "2023-08-31"),
     Limit("openai", "levels", 10, _STRICT, "2026-11-30"),
-    Limit(
-        *("openai", "root", _COMBINING | {"enum", "const", "not"}),
-        *(f"{_GITHUB}goruck/home-generative-agent/pull/545", "2026-08-12"),
-    ),
+    Limit("openai", "root", _OPENAI_ROOT, f"{_GITHUB}goruck/home-generative-agent/pull/545", "2026-08-12"),
     Limit("openai", "items", True, f"{_GITHUB}microsoft/vscode/issues/246119", "2025-04-08"),
-    Limit(
-        *("openai", "pattern", frozenset({"lookaround", "syntax that Python lacks"})),
-        *(f"{_GITHUB}BerriAI/litellm/pull/40485", "2026-09-09"),
-    ),
+    Limit("openai", "pattern", _OPENAI_PATTERN, f"{_GITHUB}BerriAI/litellm/pull/40485", "2026-09-09"),
     Limit("anthropic", "tool_name", _NAME, _CLAUDE, "2026-11-30"),
     Limit("anthropic", "tool_name_length", 64, _CLAUDE, "2026-11-30"),
     Limit("anthropic", "root", _COMBINING, f"{_GITHUB}anthropics/claude-code/issues/5319", "2025-08-07"),
-    Limit(
-        *("anthropic", "property_name", "[a-zA-Z0-9_.-]{1,64}"),
-        *(f"{_GITHUB}anthropics/claude-code/issues/79418", "2026-07-20"),
-    ),
+    Limit("anthropic", "property_name", _ARGUMENT, f"{_GITHUB}anthropics/claude-code/issues/79418", "2026-07-20"),
     Limit("vscode", "tool_name_length", 64, f"{_GITHUB}microsoft/vscode/issues/243602", "2025-03-14"),
     Limit("vscode", "tools", 128, "https://code.visualstudio.com/docs/copilot/chat/chat-tools", "2026-11-30"),
     Limit("vscode", "root", _COMBINING | {"not", "if", "then", "else"}, _COPILOT, "2026-11-30"),
@@ -95,10 +89,16 @@ LIMITS: Final = (
     Limit("gemini", "tools", 512, f"{_GITHUB}google-gemini/gemini-cli/issues/19083", "2026-02-14"),
     Limit("gemini", "references", True, _GEMINI, "2026-11-30"),
     Limit("gemini", "items", True, f"{_GITHUB}kkrishnan90/gemini-desktop/pull/7", "2025-06-02"),
-    Limit("gemini", "enum", "non-empty texts", f"{_GITHUB}thClaws/thClaws/issues/172", "2026-06-19"),
+    Limit(
+        "gemini",
+        "enum",
+        frozenset({"empty texts", "numbers", _OTHER_TYPES}),
+        f"{_GITHUB}thClaws/thClaws/issues/172",
+        "2026-06-19",
+    ),
     Limit("gemini", "required", True, f"{_GITHUB}iBUHub/AIStudioToAPI/issues/154", "2026-05-05"),
     Limit("kimi", "types", True, _KIMI, "2026-11-30"),
-    Limit("kimi", "enum", NUMBERS, _KIMI, "2026-11-30"),
+    Limit("kimi", "enum", frozenset({_OTHER_TYPES}), _KIMI, "2026-11-30"),
     Limit("llama", "combinators", True, _LLAMA, "2026-11-30"),
     Limit("llama", "references", True, _LLAMA, "2026-11-30"),
     Limit("llama", "pattern", frozenset({"missing ^ or $"}), _LLAMA, "2026-11-30"),
@@ -123,7 +123,7 @@ DIALECTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 @lru_cache
 def dialect_limits(dialect: str) -> Mapping[str, Any]:
-    """Return the strictest limits of a dialect by subject; empty for `standard`."""
+    """Return the strictest limits of a dialect by subject. Of several regular expressions, return the first."""
     found: dict[str, Any] = {}
     for limit in LIMITS:
         if limit.client in DIALECTS[dialect]:

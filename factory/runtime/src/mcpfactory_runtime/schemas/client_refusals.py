@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_runtime.schemas.client_limits import LIMITS, NUMBERS, Limit
-from mcpfactory_runtime.schemas.walk import items_schema_of, pointer, properties_of, required_of, types_of, walk
+from mcpfactory_runtime.schemas.client_limits import LIMITS, Limit
+from mcpfactory_runtime.schemas.walk import Steps, items_schema_of, pointer, properties_of, required_of, types_of, walk
 from mcpfactory_runtime.types import Json
 
 
@@ -51,6 +51,17 @@ def pattern_faults(pattern: str, faulty: frozenset[str]) -> tuple[str, ...]:
     return tuple(fault for fault, present in found.items() if present and fault in faulty)
 
 
+def enum_faults(values: Sequence[Any], faulty: frozenset[str]) -> tuple[str, ...]:
+    """Return the faults of the values of `enum` that are in `faulty`."""
+    kinds = {type(value) for value in values}
+    found = {
+        "empty texts": "" in values,
+        "numbers": not kinds.isdisjoint({int, float}),
+        "other or mixed types": kinds not in ({str}, {int}, {float}),
+    }
+    return tuple(fault for fault, present in found.items() if present and fault in faulty)
+
+
 def _compiles(pattern: str) -> bool:
     try:
         with warnings.catch_warnings():
@@ -80,30 +91,17 @@ def _faults(tool: Json, subject: str, value: Any) -> Iterator[tuple[str, str]]:
             if found := _SCHEMA_FAULTS[subject](part, value):
                 yield f"/inputSchema{pointer(steps)}", found
     elif subject == "levels":
-        for steps, _ in walk(root):
-            if (level := _level(steps)) > value:
-                yield f"/inputSchema{pointer(steps)}", f"level {level}"
+        levels: dict[Steps, int] = {}
+        for steps, _ in walk(root):  # the parent is one step above, or two steps if a keyword has several schemas
+            levels[steps] = 1 + levels.get(steps[:-1], levels.get(steps[:-2], 0))
+            if levels[steps] > value:
+                yield f"/inputSchema{pointer(steps)}", f"level {levels[steps]}"
 
 
-def _level(steps: Sequence[str | int]) -> int:
-    """Return the number of schemas on the way to a schema, with both ends."""
-    level, rest = 1, list(steps)
-    while rest:
-        taken = 1 + (rest[0] in _NAMED or (len(rest) > 1 and isinstance(rest[1], int)))
-        level, rest = level + 1, rest[taken:]
-    return level
-
-
-_NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
-
-
-def _enum_fault(part: Mapping[str, Any], permitted: str) -> str:
+def _enum_fault(part: Mapping[str, Any], faulty: frozenset[str]) -> str:
     values = part.get("enum")
-    if not isinstance(values, list):
-        return ""
-    kinds = {type(value) for value in values}
-    uniform = kinds == {str} or (permitted == NUMBERS and kinds in ({int}, {float}))
-    return "" if uniform and "" not in values else f"enum {values!r}"[:80]
+    found = enum_faults(values, faulty) if isinstance(values, list) else ()
+    return f"{' and '.join(found)} in {values!r}"[:80] if found else ""
 
 
 def _pattern_fault(part: Mapping[str, Any], faulty: frozenset[str]) -> str:
@@ -118,7 +116,7 @@ def _required_fault(part: Mapping[str, Any], _: bool) -> str:
 
 
 _SCHEMA_FAULTS: Final[Mapping[str, Callable[[Mapping[str, Any], Any], str]]] = {
-    "combinators": lambda part, _: ", ".join(key for key in ("anyOf", "oneOf", "allOf") if key in part),
+    "combinators": lambda part, _: ", ".join(sorted({"anyOf", "oneOf"} & part.keys()) if "properties" in part else ()),
     "references": lambda part, _: str(part.get("$ref", "")),
     "types": lambda part, _: f"type {part['type']}" if isinstance(part.get("type"), list) else "",
     "items": lambda part, _: (

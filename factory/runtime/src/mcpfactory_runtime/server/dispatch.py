@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -65,6 +65,7 @@ class Dispatcher:
         self._registry = self.registry = host.registry
         self._cache: dict[tuple[str, str, Any], bytes] = {}
         self._cache_version = -1
+        self._adapted: tuple[int, dict[str, Json]] = (-1, {})  # the registry's version, and its tools in the dialect
         self._info: dict[str, Json] = {}
         self._contexts: dict[Call, Context] = {}  # contexts of the requests that middleware is handling
         self._methods: dict[str, Answer] = {
@@ -283,16 +284,25 @@ class Dispatcher:
 
     def _list(self, call: Call, channel: ReplyChannel | None = None) -> Json:
         collection, member = _LISTS[call.method]
-        items = {name: item.wire for name, item in self._registry.offered(collection).items()}
+        offered = self._registry.offered(collection)
+        if collection == "tools":
+            items = self._in_dialect(offered)
+        else:
+            items = {name: item.wire for name, item in offered.items()}
         chosen, following = page(items, call.params, self._host.page_size)
-        if collection == "tools" and (limits := dialect_limits(self._extensions.dialect)):
-            from mcpfactory_runtime.schemas.client_dialects import adapt_tool  # noqa: PLC0415 - at the first tools/list
-
-            chosen = [adapt_tool(wire, limits) for wire in chosen]
         result: Json = {member: chosen}
         if following is not None:
             result["nextCursor"] = following
         return result
+
+    def _in_dialect(self, tools: Mapping[str, Tool]) -> dict[str, Json]:
+        if self._registry.version != self._adapted[0]:
+            from mcpfactory_runtime.schemas.client_dialects import adapt_tool  # noqa: PLC0415 - at the first tools/list
+
+            limits = dialect_limits(self._extensions.dialect)
+            adapted = {name: adapt_tool(tool.wire, limits) for name, tool in tools.items()}
+            self._adapted = self._registry.version, adapted
+        return self._adapted[1]
 
     def _encoded_list(self, call: Call) -> bytes:
         version = self._registry.version

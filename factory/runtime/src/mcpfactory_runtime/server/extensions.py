@@ -111,7 +111,7 @@ class Extensions:
         """Check the tool selection in the environment variables. Write the catalog's notices to stderr."""
         if self.catalog is None:
             if self._dialect != DEFAULT_DIALECT:
-                self.offer()
+                self.offer()  # refuses an unknown dialect
             return
         if self.catalog.environment_error:
             from mcpfactory_runtime.server.generated.catalog import CatalogError  # noqa: PLC0415 - only for generated servers

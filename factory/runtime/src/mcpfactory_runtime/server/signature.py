@@ -55,9 +55,8 @@ class Signature:
     """
 
     __slots__ = (
-        *("_defaults", "_validate", "context", "description", "names"),
-        *("reads_json_text", "required", "returns", "schema"),
-    )
+        "_defaults", "_validate", "context", "description", "names", "reads_json_text", "required", "returns", "schema",
+    )  # fmt: skip
 
     def __init__(
         self,

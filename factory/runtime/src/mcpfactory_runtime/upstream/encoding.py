@@ -178,17 +178,10 @@ def _deep(name: str, value: Any, explode: bool, encoded: Encoder) -> list[Pair]:
     return [] if value is None else [(encode(name), encoded(value))]
 
 
-_QUERY: Final[Mapping[str, Callable[[str, Any, bool, Encoder], list[Pair]]]] = check_table_complete(
-    {
-        "form": partial(_listed, ","),
-        "spaceDelimited": partial(_listed, "%20"),
-        "pipeDelimited": partial(_listed, "%7C"),
-        "tabDelimited": partial(_listed, "%09"),
-        "deepObject": _deep,
-    },
-    QueryStyle,
-    "upstream/encoding.py _QUERY",
-)
+_QUERY: Final[Mapping[str, Callable[[str, Any, bool, Encoder], list[Pair]]]] = {
+    **{style: partial(_listed, encode(delimiter, ",")) for style, delimiter in DELIMITERS.items()},
+    "deepObject": _deep,
+}
 
 
 def media_type(content_type: str) -> str:

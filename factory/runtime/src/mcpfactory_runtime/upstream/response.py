@@ -5,10 +5,10 @@ A JSON object becomes structured content, and compact JSON text. Any other JSON 
 text. An HTML page is a ToolError if JSON was requested, because a login, a proxy or maintenance may return pages. Text,
 YAML and forms become text, decoded in the charset of the response. An image that models read, or audio, becomes an
 image or audio block. Other content becomes an embedded resource, or a link to a file. An empty response becomes a
-sentence with the status, and headers such as Location and ETag. A response to HEAD becomes all its headers. Headers
-that the API document declares become a text block at the end. A status from 300 to 399 is a ToolError with the target and the reason of the
-refusal (`servers.redirect_message`). A status of 400 or above is a ToolError with operation, status, the API's own
-message, and a hint.
+sentence with the status, and headers such as Location and ETag. A response to HEAD becomes its headers. Headers that
+the API document declares become a text block at the end. A status from 300 to 399 is a ToolError with the target and
+the reason of the refusal (`servers.redirect_message`). A status of 400 or above is a ToolError with operation, status,
+the API's own message, and a hint.
 
 JSON is reduced to the selection of the model (`truncate.select`), and then truncated to the maximum size
 (`truncate.shorten`). Notes about truncated parts and about the next page (`paging`) are text blocks after the JSON.
@@ -127,54 +127,30 @@ def to_tool_result(
         raise ToolError(f"{_operation_name(operation)} answered {_status_text(status)}: {led}")
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])
-    result = _with_content(
-        status,
-        headers,
-        content,
-        operation,
-        arguments=arguments or {},
-        url=url,
-        cut=cut,
-        max_text=max_text,
-        store_file=store_file,
-    )
-    if declared := _header_lines(headers, operation.headers):
-        result.content.append(Text("\n".join(declared)).to_dict())
-    return result
-
-
-def _with_content(
-    status: int,
-    headers: Mapping[str, str],
-    content: bytes,
-    operation: Operation,
-    *,
-    arguments: Mapping[str, Any],
-    url: str,
-    cut: bool,
-    max_text: int,
-    store_file: StoreFile | None,
-) -> ToolResult:
     kind = media_type(headers.get("content-type", ""))
     value, note = _value_in(content, kind, headers, operation, cut=cut)
-    if value is not _NOT_JSON or is_json(kind):
+    if value is not _NOT_JSON:
         if isinstance(value, dict) and (message := _refusal_message(value, status, operation)):
             raise ToolError(message)
-        if value is not _NOT_JSON:
-            return _json(value, headers, operation, arguments=arguments, url=url, max_text=max_text)
-        return ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))], is_error=cut)
-    if _is_stray_page(content, kind, operation):
+        result = _json(value, headers, operation, arguments=arguments or {}, url=url, max_text=max_text)
+    elif is_json(kind):
+        result = ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))], is_error=cut)
+    elif _is_stray_page(content, kind, operation):
         raise ToolError(_page_message(status, headers, content, operation))
-    if _is_text(kind):
+    elif _is_text(kind):
         text = _cut_text(content, headers, cut, max_text, operation)
         block = EmbeddedText(_uri(operation), text, kind) if kind.startswith("image/") else Text(text)
-        return ToolResult([block, *([Text(note)] if note else [])])
-    if cut:
+        result = ToolResult([block, *([Text(note)] if note else [])])
+    elif cut:
         raise ToolError(
             f"{_operation_name(operation)} answered with {kind} of more than {len(content):,} bytes, which is "
             "too large."
         )
-    return ToolResult([_binary(content, kind, operation, store_file)])
+    else:
+        result = ToolResult([_binary(content, kind, operation, store_file)])
+    if declared := _header_lines(headers, operation.headers):
+        result.content.append(Text("\n".join(declared)).to_dict())
+    return result
 
 
 def _empty(status: int, headers: Mapping[str, str], operation: Operation) -> str:
