@@ -59,5 +59,5 @@ def read_sources(root: Path, *folders: str) -> list[Source]:
         Source(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8"))
         for folder in folders
         for file in sorted((root / folder).rglob("*.py"))
-        if "_templates" not in file.parts
+        if not file.is_symlink()  # the rules apply to the target of a link
     ]

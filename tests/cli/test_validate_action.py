@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,41 +15,23 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.cli import sums_server
 from tests.cli.conftest import ROOT
 from tests.pipeline.checks.code_scanning import upload_faults
 from tests.skip_conditions import needs
 
 pytestmark = needs("posix")
 ACTION = ".github/actions/validate"
-SERVER = '''
-from mcpfactory_runtime import Server
-
-server = Server("sums", version="1")
-
-
-@server.tool(annotations={"readOnlyHint": True})
-def add(a: int, b: int) -> int:
-    """Return the sum of two numbers.
-
-    Args:
-        a: First number.
-        b: Second number.
-    """
-    return a + b
-
-
-server.run()
-'''
-CASES = [{"tool": "add", "arguments": {"a": 1, "b": 2}}]
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A repository with a server that works, one that was not shown to work, and one that breaks the protocol."""
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    (tmp_path / "cases.json").write_text(json.dumps(CASES))
-    (tmp_path / "good.py").write_text(SERVER)
-    (tmp_path / "shy.py").write_text(SERVER.replace("return a + b", "raise ValueError('no such numbers')"))
+    (tmp_path / "cases.json").write_text(json.dumps(sums_server.CASES))
+    shutil.copy(sums_server.__file__, tmp_path / "good.py")
+    failing = Path(sums_server.__file__).read_text().replace("return a + b", "raise ValueError('no such numbers')")
+    (tmp_path / "shy.py").write_text(failing)
     (tmp_path / "bad.py").write_text("print('hello')\n")
     return tmp_path
 

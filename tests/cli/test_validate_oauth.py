@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime import Server
 from tests.cli.conftest import CliProcess, CommandResult
+from tests.cli.sums_server import CASES, sums
 from tests.runtime.auth.conftest import Protected, listen, protected, serving
 from tests.runtime.client.authority import basic
 
@@ -18,24 +18,8 @@ pytestmark = pytest.mark.anyio
 SECRET = "s3cret-of-the-nightly-job"
 
 
-def sums() -> Server:
-    server = Server("sums", version="1.0.0")
-
-    @server.tool(annotations={"readOnlyHint": True})
-    def add(a: int, b: int) -> int:
-        """Return the sum of two numbers.
-
-        Args:
-            a: First number.
-            b: Second number.
-        """
-        return a + b
-
-    return server
-
-
 async def validated(folder: Path, url: str, issuer: str, *more: str, secret: str = SECRET) -> CommandResult:
-    (folder / "cases.json").write_text(json.dumps([{"tool": "add", "arguments": {"a": 1, "b": 2}}]))
+    (folder / "cases.json").write_text(json.dumps(CASES))
     words = ["--oauth-client-id", "nightly", "--oauth-client-secret-env", "CI_SECRET", "--oauth-issuer", issuer]
     words += ["--cases", "cases.json", "--json", *more]
     return await asyncio.to_thread(CliProcess(folder, {"CI_SECRET": secret}), "validate", "--url", url, *words)

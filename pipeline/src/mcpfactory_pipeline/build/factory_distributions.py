@@ -174,13 +174,14 @@ def distribution_source_files(source: Path) -> list[str]:
     """Return the source files of a distribution, including files that symlinks point to."""
     linked = [
         Path(where, name).relative_to(source).as_posix()
-        for where, folders, _files in os.walk(source / "src")
-        for name in folders
+        for where, folders, files in os.walk(source / "src")
+        for name in (*folders, *files)
         if Path(where, name).is_symlink()
     ]
     below = tuple(link.removeprefix("src/") for link in linked)
     own = [f"src/{path}" for path in list_source_files(source / "src", without=below)]
-    others = [f"{link}/{path}" for link in linked for path in list_source_files((source / link).resolve())]
+    others = [link for link in linked if (source / link).is_file()]
+    others += [f"{link}/{path}" for link in linked for path in list_source_files((source / link).resolve())]
     return sorted([*(name for name in _BESIDE if (source / name).is_file()), *own, *others])
 
 

@@ -119,16 +119,11 @@ def _print_refusals(server: WorkspaceServer, client: str, *, start: bool, as_jso
 
 def _generated_tools(server: WorkspaceServer) -> list[dict[str, Any]]:
     """Return the generated tools as the server lists them by default; empty without a manifest."""
-    import json
-
+    from mcpfactory_codegen.servers.report_file import read_json_object
     from mcpfactory_runtime.schemas.client_dialects import adapt_tool
     from mcpfactory_runtime.schemas.client_limits import DEFAULT_DIALECT, dialect_limits
 
-    path = server.folder.joinpath("src", *server.package.split("."), "_generated/manifest.json")
-    try:
-        manifest = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return []
+    manifest = read_json_object(server.folder.joinpath("src", *server.package.split("."), "_generated/manifest.json"))
     limits = dialect_limits(manifest.get("dialect", DEFAULT_DIALECT))
     return [adapt_tool(tool, limits) for tool in manifest.get("tools", [])]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
@@ -304,21 +304,25 @@ async def _call(
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
         # show where the tool failed, because the response hides the location
         output.error(str(failure), failure.hint)
-    elif result.get("isError") and (text := str(next(iter(result.get("content") or [{}])).get("text", ""))).startswith(
-        _INVALID
-    ):
-        output.hint(f"{tool} takes {_describe_arguments(schema)}{_describe_invalid(schema, text)}")
+    elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_INVALID):
+        output.hint(f"{tool} takes {_describe_arguments(schema)}{_describe_invalid(schema, arguments)}")
     return result
 
 
-def _describe_invalid(schema: dict[str, Any], message: str) -> str:
-    """Return an example for each argument of the wrong type as shell words."""
+def _describe_invalid(schema: dict[str, Any], arguments: dict[str, Any]) -> str:
+    """Return an example for each invalid argument as shell words."""
     from mcpfactory_pipeline.checks.samples import sample_value
+    from mcpfactory_runtime.schemas.references import UnusableSchemaError
+    from mcpfactory_runtime.schemas.validation import compile_schema
 
-    wrong = set(re.findall(r"(?:: |; )(\w+)\S* must be (?:an? |true)", message))
-    samples = {name: sample_value(part, schema) for name, part in properties_of(schema).items() if name in wrong}
-    pairs = [shlex.quote(f"{name}={json.dumps(value, ensure_ascii=False)}") for name, value in samples.items()]
-    return "".join(f"\n  for example: -a {pair}" for pair in pairs)
+    shown = ""
+    with suppress(UnusableSchemaError):  # an adopted server can accept schemas that we do not
+        for name, part in properties_of(schema).items():
+            alone = {**schema, "properties": {name: part}, "required": [name]}
+            if name in arguments and not compile_schema(alone).accepts({name: arguments[name]}):
+                sample = json.dumps(sample_value(part, schema), ensure_ascii=False)
+                shown += f"\n  for example: -a {shlex.quote(f'{name}={sample}')}"
+    return shown
 
 
 def _describe_arguments(schema: dict[str, Any]) -> str:

@@ -171,13 +171,11 @@ _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w
 class OperationIdWords:
     """Words of an operationId.
 
-    `plain` has the words that a person chose. `whole` has the words of `plain` and the words that a framework added.
-    `plain` and `whole` are () if method and path are more meaningful. `tail` has the words of the operationId after
-    method and path.
+    `chosen` has the words that a person chose, or () if method and path are more meaningful. `tail` has the words of
+    the operationId after method and path.
     """
 
-    plain: tuple[str, ...] = ()
-    whole: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
     tail: tuple[str, ...] = ()
 
 
@@ -197,12 +195,12 @@ def operation_id_words(operation: ApiOperation) -> OperationIdWords:
         return OperationIdWords(tail=words(text[len(begin) :]))
     if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
         # drop the method, because a name such as `get_delete_policy` would contain two verbs
-        return OperationIdWords(words(match["name"]), words(match["name"]))
+        return OperationIdWords(words(match["name"]))
     for plain in _plain(operation, text):
         parts = words(plain)
         if parts and parts != whole:
-            return OperationIdWords() if _is_bare(parts) else OperationIdWords(parts, parts)
-    return OperationIdWords(whole, whole)
+            return OperationIdWords() if _is_bare(parts) else OperationIdWords(parts)
+    return OperationIdWords(whole)
 
 
 def _is_bare(parts: tuple[str, ...]) -> bool:

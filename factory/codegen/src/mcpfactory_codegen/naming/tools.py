@@ -145,7 +145,7 @@ def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
 
 
 def _claimant(operation: ApiOperation, ids: Collection[str]) -> _UnnamedOperation:
-    whole = operation_id_words(operation).whole
+    exact = operation_id_words(operation).chosen
     # generators number the further operations of one name, such as `findById_1` and `GetBook2`
     uncounted = operation.operation_id.rstrip("0123456789").rstrip("_")
     said = operation_id_words(replace(operation, operation_id=uncounted) if uncounted in ids else operation)
@@ -154,33 +154,32 @@ def _claimant(operation: ApiOperation, ids: Collection[str]) -> _UnnamedOperatio
     literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
     every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}
     forms = list(dict.fromkeys(_forms_of(operation, said, path)))
-    return _UnnamedOperation(operation.key, forms, (whole, (path.verb, *path.written)), frozenset(every))
+    return _UnnamedOperation(operation.key, forms, (exact, (path.verb, *path.written)), frozenset(every))
 
 
 def _forms_of(operation: ApiOperation, said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
     """Yield candidate names for an operation, as words, from plain to specific."""
-    if said.plain:
+    if said.chosen:
         yield from _id_forms(said, path)
     else:
         yield from _path_forms(operation, said, path)
-    base = said.whole or path.whole
+    base = said.chosen or path.whole
     has = {singular(word) for word in base}
-    nouns = map(singular, path.whole[1:]) if said.plain and path.written else ()
+    nouns = map(singular, path.whole[1:]) if said.chosen and path.written else ()
     rest = tuple(word for word in dict.fromkeys(nouns) if word not in has)
     more = tuple(word for word in path.rest if singular(word) not in has)
     by = ("by", *path.parameters) if path.parameters else ()
     full = base + rest
-    raw = () if said.plain else (path.verb, *path.written)
+    raw = () if said.chosen else (path.verb, *path.written)
     via = ("via", operation.method.lower())
     yield from filter(None, (full, full + by, raw, full + more, full + by + more, full + via, full + by + via))
 
 
 def _id_forms(said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
-    short = _without_parameters(said.plain, path)
-    if len("_".join(said.plain)) > TOOL_LIMIT and short != said.plain:
+    short = _without_parameters(said.chosen, path)
+    if len("_".join(said.chosen)) > TOOL_LIMIT and short != said.chosen:
         yield short
-    yield said.plain
-    yield said.whole
+    yield said.chosen
 
 
 def _path_forms(operation: ApiOperation, said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from mcpfactory_codegen.read.document import Document, join_reference
-from mcpfactory_runtime.schemas.walk import escape, unescape
+from mcpfactory_runtime.schemas.walk import DATA, escape, unescape
 from mcpfactory_runtime.urls import has_web_scheme
 
 MAX_HOPS: Final = 50
@@ -65,7 +65,7 @@ def _cycle(reference: str) -> UnresolvedError:
     return UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} points back to itself")
 
 
-_DATA: Final = frozenset({"example", "examples", "default", "enum", "const", "value"})
+_NO_REFERENCES: Final = DATA | {"value"}
 """Keys of values in which `$ref` is not a reference."""
 
 
@@ -145,7 +145,7 @@ class References:
             stack += [
                 (value, location.down(key))
                 for key, value in reversed([*pairs])
-                if isinstance(value, dict | list) and key not in _DATA and not str(key).startswith("x-")
+                if isinstance(value, dict | list) and key not in _NO_REFERENCES and not str(key).startswith("x-")
             ]
 
     def _direct(self, reference: str, at: Location) -> LocatedNode:

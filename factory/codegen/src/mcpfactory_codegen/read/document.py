@@ -316,22 +316,17 @@ class _Loading:
         try:
             data, form = parse(raw, self._problems)
         except ParseError as error:
-            self._refuse_unsupported(raw)
-            raise DocumentError(f"{origin.source} is not an API document: {error}", error.hint) from None
+            raise self._refusal(raw, str(error), error.hint) from None
         if not isinstance(data, dict):
-            self._refuse_unsupported(raw)
             kind = "a list" if isinstance(data, list) else "a single value"
-            message = f"{origin.source} is not an API document: it contains {kind}, not an object"
-            raise DocumentError(message, "check that it is the right file")
+            raise self._refusal(raw, f"it contains {kind}, not an object", "check that it is the right file")
         if recognize_document_kind(data) is None and isinstance(data.get("paths"), dict):
             data = {**_assumed(data, self._problems), **data}
         source = recognize_document_kind(data)
         if source is None:
-            self._refuse_unsupported(raw)
             known = ", ".join(one.noun for one in SOURCES)
             hint = f"check that it is the right file; supported formats: {known}; convert others first"
-            message = f"{origin.source} is not an API document: it has neither `openapi` nor `swagger` at the top"
-            raise DocumentError(message, hint)
+            raise self._refusal(raw, "it has neither `openapi` nor `swagger` at the top", hint)
         if source.stored is not None:
             data = source.stored(data)
             raw = json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "replace")
@@ -341,11 +336,13 @@ class _Loading:
         problems = self._problems.all()
         return Document(data, raw, form, origin.source, origin.main, self._parts, self._refused, problems)
 
-    def _refuse_unsupported(self, raw: bytes) -> None:
+    def _refusal(self, raw: bytes, reason: str, hint: str) -> DocumentError:
+        """Return the error for a document that cannot be read. A known but unsupported kind replaces the reason."""
         if noun := unsupported_kind(raw):
             message = f"{self._origin.source} cannot be read: it is {noun}, which is not supported"
             hint = "convert it to OpenAPI, or write the tools yourself: mcpfactory new NAME --template minimal"
-            raise DocumentError(message, hint)
+            return DocumentError(message, hint)
+        return DocumentError(f"{self._origin.source} is not an API document: {reason}", hint)
 
     def _gather(self, first: str) -> None:
         waiting = [first]

@@ -45,11 +45,7 @@ class Suggestion:
     code: str
     message: str
     type: str
-
-    @property
-    def is_setting(self) -> bool:
-        """Return True if a line of `mcpfactory.toml` makes the decision."""
-        return not self.type.startswith(("export ", "mcpfactory "))
+    setting: bool = False  # `type` is a line of `mcpfactory.toml`
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +168,7 @@ def _private_address(server: str, report: Json) -> Suggestion | None:
         return None
     message = f"allow calls to {url}, which is {private_target_kind(url)}"
     table = "in its [[api]]" if address.get("several") else "below [api]"
-    return Suggestion("private-address", message, f'allow_private = ["{place}"]   # {table}')
+    return Suggestion("private-address", message, f'allow_private = ["{place}"]   # {table}', setting=True)
 
 
 def _secrets_of_people(server: str, report: Json) -> Suggestion | None:
@@ -181,7 +177,7 @@ def _secrets_of_people(server: str, report: Json) -> Suggestion | None:
         return None
     name, secret = asking[0]
     message = f"hide tools that take secrets of people: {_count(len(asking), 'tool')}, {name} takes {secret}"
-    return Suggestion("secrets", message, f"[tools.{name}] hide = true")
+    return Suggestion("secrets", message, f"[tools.{name}] hide = true", setting=True)
 
 
 def _secrets(tool: Json) -> Iterator[str]:
@@ -207,7 +203,8 @@ def _too_many_tokens(server: str, report: Json) -> Suggestion | None:
     message = f"let models search the tools instead of reading {tokens:,} tokens"
     ways = ['mode = "search"   # below [server]']
     ways += [f"{ways[0]}; or new with {group['flag']}" for group in report.get("groups", ())]
-    return Suggestion("tokens", message, next((way for way in ways[1:] if len(way) <= _WIDTH - _INDENT), ways[0]))
+    shown_way = next((way for way in ways[1:] if len(way) <= _WIDTH - _INDENT), ways[0])
+    return Suggestion("tokens", message, shown_way, setting=True)
 
 
 def _credentials_to_give(server: str, report: Json) -> Suggestion | None:
@@ -228,7 +225,7 @@ def _read_only(server: str, report: Json) -> Suggestion | None:
     if not destroying or (report.get("offer") or {}).get("profile", "full") != "full":
         return None
     message = f"offer only read-only tools: {_count(len(destroying), 'tool')} can destroy, such as {destroying[0]}"
-    return Suggestion("read-only", message, 'profile = "read-only"   # below [server]')
+    return Suggestion("read-only", message, 'profile = "read-only"   # below [server]', setting=True)
 
 
 def _refused_operations(server: str, report: Json) -> Suggestion | None:
@@ -276,7 +273,7 @@ def overview_lines(view: Overview) -> list[str]:
         shown.append("suggestions")
     for number, one in enumerate(view.decisions, 1):
         shown += [_cut(f"  {number}. {one.message}"), _cut(f"     {one.type}")]
-    if any(one.is_setting for one in view.decisions):
+    if any(one.setting for one in view.decisions):
         shown.append(_cut(f"in servers/{view.server}/mcpfactory.toml, then: mcpfactory update {view.server}"))
     return shown
 

@@ -1,0 +1,1 @@
+../../../../../servers/bookshop/tests/service.py
