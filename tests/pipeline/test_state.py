@@ -33,7 +33,7 @@ CHANNELS = st.sampled_from(["staging", "production"])
 MOVING = ("promoted", "rolled-back")
 HASHES = st.sampled_from(["sha256:a", "sha256:b", "none"])
 TEXTS = st.text(max_size=12)
-MOMENTS = st.sampled_from(["2026-11-22T08:00:00Z", "2025-12-31T23:59:59Z"])
+MOMENTS = st.sampled_from(["2026-11-22T08:00:00Z", "1999-12-31T23:59:59Z"])
 
 
 def event(kind: str, **facts: st.SearchStrategy) -> st.SearchStrategy:
