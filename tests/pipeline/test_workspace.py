@@ -48,7 +48,6 @@ def test_an_existing_gitattributes_gets_the_missing_lines(tmp_path):
     ]
 
 
-
 def test_state_is_tracked_and_artifacts_are_not(tmp_path):
     root = apply_setup(plan_workspace_setup(tmp_path / "space")).root
     for path in ("pipeline/state/a.json", "pipeline/history/a.jsonl", "pipeline/artifacts/x", "pipeline/locks/x"):
