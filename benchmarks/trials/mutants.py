@@ -39,11 +39,12 @@ class Mutant:
 
 def _patch(place: str, value: object) -> None:
     module, _, name = place.rpartition(".")
-    _real(place)  # a patch of nothing would be no mutant
+    existing(place)  # a patch of nothing would be no mutant
     setattr(import_module(_PACKAGE + module), name, value)
 
 
-def _real(place: str) -> Any:
+def existing(place: str) -> Any:
+    """Return an attribute of a module of the pipeline (`module.name`), or raise if either does not exist."""
     module, _, name = place.rpartition(".")
     return getattr(import_module(_PACKAGE + module), name)
 

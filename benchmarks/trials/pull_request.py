@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.exam.results import Outcome, judged
 from benchmarks.trials.ci_simulator import JobResult, run_workflow
 from benchmarks.trials.first_push import Pushed, git, prepare
+from benchmarks.trials.mutants import existing
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.plan.stage import candidate_id
@@ -263,31 +264,30 @@ CASES: dict[str, Callable[[ForkScenario], Iterator[str]]] = {
     "a shard result with other bytes": lambda scene: _nothing_kept(scene, _other_bytes),
 }
 
-# guard → the case that must turn red without it, and the module that is patched in each process of the jobs, with the patch.
+# guard → the case that must turn red without it, and what replaces the guard in each process of the jobs.
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "what a pull request brings is looked at": (
-        "a pull request with its own approval", "ci.pull_request", "m.refusals = lambda workspace, base, pushed=False: []",
+        "a pull request with its own approval", "delivery.ci.pull_request.refusals", "lambda *_, **_options: []",
     ),
     "what a push brings is looked at": (
-        "a push with a candidate and its approval", "ci.pull_request", "m._about_new_candidates = lambda history, events: []",
+        "a push with a candidate and its approval", "delivery.ci.pull_request._about_new_candidates", "lambda *_: []",
     ),
     "events of the base must be there": (
-        "a pull request without a rejection", "state.against", "m.lost = lambda workspace, ref, names=None: []",
+        "a pull request without a rejection", "state.verify.histories_missing_events", "lambda *_, **_options: []",
     ),
     "a job brings events of stages only": (
-        "a shard result with an approval", "ci.admission", "m.RUN_EVENTS = m.RUN_EVENTS | {'approved'}",
+        "a shard result with an approval", "delivery.ci.admission.RUN_EVENTS", "real | {'approved'}",
     ),
     "a job is about what it was assigned": (
-        "a shard result with another server", "ci.shard_results",
-        "P = m.ShardResult\nm.ShardResult = lambda folder, servers: P(folder, (*servers, 'victim'))",
+        "a shard result with another server", "delivery.ci.fold.ShardResult",
+        "lambda folder, servers: real(folder, (*servers, 'victim'))",
     ),
-    "a job brings its run": ("a shard result of another run", "ci.admission", "m._of_run = lambda walk, event, words: None"),
+    "a job brings its run": ("a shard result of another run", "delivery.ci.admission._of_run", "lambda *_: None"),
     "a candidate has the id of its files": (
-        "a shard result with an invented candidate", "ci.admission",
-        "m._may_build = lambda stage, event, words: None",
+        "a shard result with an invented candidate", "delivery.ci.admission._may_build", "lambda *_: None",
     ),
     "bytes have the hashes of the events": (
-        "a shard result with other bytes", "ci.bundle", "m._checked = lambda file, content, about: file.read_bytes()",
+        "a shard result with other bytes", "delivery.ci.bundle._checked", "lambda file, *_: file.read_bytes()",
     ),
     "server code runs in a sandbox": ("a test that steals and plants", "", ""),
 }  # fmt: skip
@@ -303,7 +303,7 @@ class _Patched:
         run = spec.loader.exec_module
         def patched(m):
             run(m)
-            exec({patch!r}, {{"m": m}})
+            m.{name} = eval({value!r}, {{"real": m.{name}}})
         spec.loader.exec_module = patched
         return spec
 sys.meta_path.insert(0, _Patched())
@@ -313,6 +313,9 @@ sys.meta_path.insert(0, _Patched())
 def run(folder: Path, times: int, seed: int) -> Outcome:
     """All cases, then each mutant with its case; `times` and the seed change nothing."""
     del times, seed
+    for _, place, _ in MUTANTS.values():
+        if place:
+            existing(place)  # a patch of nothing would be no mutant
     scene = _prepared(folder)
     faults, green = [], []
     for name, case in CASES.items():
@@ -321,8 +324,8 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
             f"{name}: {'; '.join(found) or 'nothing arrives' if case is not _taken else found or 'taken'}", flush=True
         )
         faults += [f"{name}: {fault}" for fault in found]
-    for guard, (name, module, patch) in MUTANTS.items():
-        found = list(CASES[name](_mutant(scene, module, patch)))
+    for guard, (name, place, value) in MUTANTS.items():
+        found = list(CASES[name](_mutant(scene, place, value)))
         print(f"without “{guard}”: {'red: ' + found[0][:160] if found else 'GREEN'}", flush=True)
         green += [] if found else [guard]
     figure = (
@@ -331,13 +334,14 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
     return judged(figure, good=not faults and not green)
 
 
-def _mutant(scene: ForkScenario, module: str, patch: str) -> ForkScenario:
+def _mutant(scene: ForkScenario, guard: str, value: str) -> ForkScenario:
     """A copy whose jobs lack a guard: a module is patched as it is loaded, or the configuration says to use no sandbox."""
-    if not module:
+    if not guard:
         return _without_sandbox(scene.copy("mutant", {}))
+    module, _, name = guard.rpartition(".")
     place = scene.folder / "mutant"
     place.mkdir(exist_ok=True)
-    (place / "sitecustomize.py").write_text(_PATCH.format(module=module, patch=patch))
+    (place / "sitecustomize.py").write_text(_PATCH.format(module=module, name=name, value=value))
     return scene.copy("mutant", {"PYTHONPATH": str(place)})
 
 

@@ -12,7 +12,6 @@ import random
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -49,7 +48,6 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
         team.step(choose, number)
     for who in PEOPLE:
         team.exchange(who)
-    print(", ".join(f"{kind} {count}" for kind, count in sorted(team.lines.items())), "lines of diff")
     missed = [name for name, found in _damaged(folder, choose) if not found]
     for fault in (*team.faults, *(f"verify does not find: {name}" for name in missed)):
         print(fault)
@@ -62,7 +60,7 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
 
 class _Team:
     def __init__(self, folder: Path) -> None:
-        self.faults, self.lines, self.merges = list[str](), Counter[str](), 0
+        self.faults, self.merges = list[str](), 0
         start = make(folder / "start", *SERVERS, approvals=1)
         stage_all(start)
         git(start.root, "init", "--quiet", "--initial-branch", "main")
@@ -86,17 +84,9 @@ class _Team:
                 choose.choice(list(_ACTIONS.values()))(space, server)
             except PipelineError:
                 return  # refused, as most rollbacks are
-        self._commit(space.root)
+        _commit(space.root)
         if who == "ci" or choose.random() < _PULLS:
             self.exchange(who)
-
-    def _commit(self, root: Path) -> None:
-        git(root, "add", "--all")
-        if git(root, "diff", "--cached", "--quiet").returncode:
-            for line in git(root, "diff", "--cached", "--numstat").stdout.splitlines():
-                added, removed, path = line.split("\t")
-                self.lines["source" if path.startswith("servers") else path.split("/")[1]] += int(added) + int(removed)
-            git(root, "commit", "--quiet", "-m", "step")
 
     def exchange(self, who: str) -> None:
         """Pull, verify, push."""
@@ -112,7 +102,7 @@ class _Team:
         if git(root, "rev-parse", "HEAD").stdout != before:
             self.merges += 1
             self.faults += [f"{who}: {words}" for words in _alarms(Workspace.find(root))]
-            self._commit(root)
+            _commit(root)
         if git(root, "push", "--quiet", "origin", "HEAD:main").returncode:
             self.faults.append(f"{who}: the push was refused")
 
@@ -131,6 +121,11 @@ def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=False)
 
 
+def _commit(root: Path) -> None:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "-m", "step")
+
+
 def _clone(folder: Path, name: str, start: Workspace) -> Path:
     git(folder, "clone", "--quiet", "-c", f"core.autocrlf={str(name == 'bob').lower()}", "origin.git", name)
     (folder / name / "pipeline/artifacts").symlink_to(start.artifacts)
@@ -144,16 +139,14 @@ def _damaged(folder: Path, choose: random.Random) -> Iterator[tuple[str, bool]]:
     if (code := _verify(sound)) != 0:
         yield f"nothing, but the exit code is {code}", False
     for number in range(_DAMAGES):
-        name, damage = list(_DAMAGE.items())[number % len(_DAMAGE)]
+        (kind, name), damage = list(_DAMAGE.items())[number % len(_DAMAGE)]
         place = folder / "damaged"
         shutil.copytree(sound, place, symlinks=True)
         server = choose.choice(SERVERS)
-        kind = "state" if name.startswith("state") else "history"
-        file = Store(Workspace.find(place))
-        path = file.state_file(server) if kind == "state" else file.history_file(server)
+        path = place / Store(Workspace.find(place)).where(server, kind)
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join(damage(lines, choose)))
-        yield f"{name} of {server}", _verify(place) == 1
+        yield f"{kind} of {server} {name}", _verify(place) == 1
         shutil.rmtree(place)
 
 
@@ -180,17 +173,17 @@ def _cut(lines: list[str], choose: random.Random) -> list[str]:
     return [*lines[:at], lines[at][: len(lines[at]) // 2] + "\n", *lines[at + 1 :]]
 
 
-_DAMAGE: Final[dict[str, Callable[[list[str], random.Random], list[str]]]] = {
-    "history with another actor": _changed("actor", "mallory"),
-    "history with another candidate": _changed("candidate", "f" * 16),
-    "history with another outcome": _changed("outcome", "errored"),
-    "history with another message": _changed("message", "trust me"),
-    "history without a line": _without_one,
-    "history with a line cut in the middle": _cut,
-    "history with a marker of a merge": lambda lines, _: ["<<<<<<< ours\n", *lines],
-    "state with another outcome": lambda lines, _: [line.replace("passed", "trusted") for line in lines],
-    "state with another version": lambda lines, _: [line.replace('"1.0', '"9.0') for line in lines],
-    "state with an approval": lambda lines, _: [
+_DAMAGE: Final[dict[tuple[str, str], Callable[[list[str], random.Random], list[str]]]] = {
+    ("history", "with another actor"): _changed("actor", "mallory"),
+    ("history", "with another candidate"): _changed("candidate", "f" * 16),
+    ("history", "with another outcome"): _changed("outcome", "errored"),
+    ("history", "with another message"): _changed("message", "trust me"),
+    ("history", "without a line"): _without_one,
+    ("history", "with a line cut in the middle"): _cut,
+    ("history", "with a marker of a merge"): lambda lines, _: ["<<<<<<< ours\n", *lines],
+    ("state", "with another outcome"): lambda lines, _: [line.replace("passed", "trusted") for line in lines],
+    ("state", "with another version"): lambda lines, _: [line.replace('"1.0', '"9.0') for line in lines],
+    ("state", "with an approval"): lambda lines, _: [
         lines[0],
         '  "approvals": {"production f mallory": "good"},\n',
         *lines[1:],

@@ -26,6 +26,7 @@ from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.event_schema import RUN_DIED
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.drift import refresh_adopted_drift
 from mcpfactory_pipeline.views.inbox import InboxItem, next_commands, read_inbox
 from mcpfactory_pipeline.views.status import status
@@ -230,7 +231,8 @@ def test_no_suggestion_is_refused_when_it_is_followed(past: list[tuple[Any, ...]
                 assert "hint: notes: copy pipeline/artifacts/notes/" in done.err, f"{command}: {done.err}"
                 continue
             if command.startswith("mcpfactory pipeline verify --repair") and "mcpfactory pipeline restore" in done.err:
-                continue  # the state is repaired, and a wheel is missing as well
+                assert verify(shop.fresh()) == [], "the state is repaired, and only a wheel is missing"
+                continue
             assert done.code == 0, f"{command}: {done.err}"
             if command.startswith("mcpfactory pipeline run"):
                 assert "nothing to do" not in done.out + done.err, command

@@ -150,16 +150,3 @@ def test_a_run_moves_no_channel_on_a_forged_end(store, workspace, run):
     forge(store, "stage.finished", run="01JZ" + "0" * 22)
     assert run("books").failed
     assert "did not begin" in store.state("books").stages["staging"].message
-
-
-def test_an_event_that_is_older_than_the_history_is_damage(store, workspace):
-    events = store.history("books")
-    old = {
-        **events[-1],
-        "event": "held",
-        "channel": "staging",
-        "id": new_id(events[-1]["id"]),
-        "at": "2016-01-01T00:00:00Z",
-    }
-    store.history_file("books").write_text("".join(event_line(one) + "\n" for one in [*events, old]))
-    assert "older than the history" in verify(workspace)[0]["message"]

@@ -35,6 +35,19 @@ def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
     assert Workspace.find(made.root).settings.pipeline == PipelineSettings()
 
 
+def test_an_existing_gitattributes_gets_the_missing_lines(tmp_path):
+    file = tmp_path / ".gitattributes"
+    file.write_text("*.png binary\nservers/** -text\n")
+    apply_setup(plan_workspace_setup(tmp_path), git=False)
+    assert file.read_text().splitlines() == [
+        "*.png binary",
+        "servers/** -text",
+        "# mcpfactory:",
+        "pipeline/history/*.jsonl -text merge=union linguist-generated",
+        "pipeline/state/*.json -text merge=union linguist-generated",
+    ]
+
+
 def test_state_is_tracked_and_artifacts_are_not(tmp_path):
     root = apply_setup(plan_workspace_setup(tmp_path / "space")).root
     for path in ("pipeline/state/a.json", "pipeline/history/a.jsonl", "pipeline/artifacts/x", "pipeline/locks/x"):

@@ -16,9 +16,9 @@ from mcpfactory_pipeline.decisions.precondition import FactChange, StaleDecision
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.operations.table import OPERATIONS, parse_operation_command
-from mcpfactory_pipeline.plan.plan import HELD
-from mcpfactory_pipeline.plan.policy import signing_option
+from mcpfactory_pipeline.plan.policy import describe_decision, signing_option
 from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import candidates_rolled_back
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -157,9 +157,9 @@ def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], 
         if not due:  # a run without stages has no events, and therefore no page
             return ActionResult(f"{server} has no stage to run, so no run was started")
         return ActionResult(f"a run of {server} has started", run=start(wanted))
-    # All stages are held only if the server is retired, because a hold affects one channel.
-    if steps and all(step.verdict == HELD for step in steps):
-        raise RefusedError(f"{server} is {steps[0].reasons[0]}", hint=f"mcpfactory pipeline revive {server}")
+    if retired := Store(workspace).state(server).retired:
+        words = describe_decision("retired", retired)
+        raise RefusedError(f"{server} is {words}", hint=f"mcpfactory pipeline revive {server}")
     if not due:
         raise RefusedError(f"{server} has no stage to run", hint='select "Force" below')
     details = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)

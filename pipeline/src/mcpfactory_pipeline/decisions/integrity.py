@@ -149,11 +149,8 @@ def orphaned_channel_offers(workspace: Workspace) -> Iterator[Drift]:
     Servers are omitted if their channels were kept on purpose.
     """
     store = Store(workspace)
-    names = [name for name in store.servers() if not (workspace.root / "servers" / name / CONFIG).exists()]
-    sparse = servers_outside_checkout(workspace) if names else ()
-    for name in names:
-        if name in sparse:
-            continue
+    gone = {name for name in store.servers() if not (workspace.root / "servers" / name / CONFIG).exists()}
+    for name in sorted(gone and gone - _servers_outside_checkout(workspace)):
         state = isolate_server_errors(name, partial(store.state, name))
         if isinstance(state, BrokenServer):
             continue
@@ -243,7 +240,7 @@ def channel_state_faults(
     return damaged, late
 
 
-def servers_outside_checkout(workspace: Workspace) -> set[str]:
+def _servers_outside_checkout(workspace: Workspace) -> set[str]:
     """Return the servers whose folders a sparse checkout leaves out."""
     listed = git_output(workspace.root, "ls-files", "-t", "-z", "--", f":(glob)servers/*/{CONFIG}") or b""
     entries = listed.decode(errors="replace").split("\0")

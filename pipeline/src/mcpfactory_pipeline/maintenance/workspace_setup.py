@@ -34,7 +34,7 @@ from mcpfactory_pipeline.delivery.ci.github import PLACE, github_workflow
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_settings_file, read_toml
 
-# Lines that a repository needs in its existing files. They do not affect other files of the repository.
+# Lines that a repository needs in its `.gitignore`. They do not affect other files of the repository.
 IGNORED: Final = (
     "/pipeline/artifacts/",
     "/pipeline/channels/",
@@ -44,11 +44,6 @@ IGNORED: Final = (
     "/servers/**/__pycache__/",
     "/servers/**/dist/",
     "/servers/**/.env",
-)
-ATTRIBUTES: Final = (
-    "servers/** -text",
-    "pipeline/history/*.jsonl -text merge=union linguist-generated",
-    "pipeline/state/*.json -text merge=union linguist-generated",
 )
 
 CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # read by code forges
@@ -244,8 +239,9 @@ def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | N
         return SetupChange(path, WRITE, text)
     if path == PLACE.as_posix() and not known:
         return SetupChange(path, NOTE, note="exists and stays; `mcpfactory ci` would replace it")
-    added = {".gitignore": IGNORED, ".gitattributes": ATTRIBUTES}.get(path)
-    return _lines(file, path, added) if added else None
+    if path == ".gitattributes":
+        return _lines(file, path, [line for line in text.splitlines() if not line.startswith("#")])
+    return _lines(file, path, IGNORED) if path == ".gitignore" else None
 
 
 def _file_above(folder: Path, place: Path) -> Path | None:
@@ -258,7 +254,7 @@ def _paths(text: str) -> list[str]:
     return [line.split()[0] for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
-def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> SetupChange | None:
+def _lines(file: Path, path: str, wanted: Iterable[str]) -> SetupChange | None:
     text = file.read_text(encoding="utf-8", errors="replace")
     there = {line.strip().strip("/") for line in text.splitlines()}
     lacking = [line for line in wanted if not there & {line.strip("/"), line.rpartition("**/")[2].strip("/")}]

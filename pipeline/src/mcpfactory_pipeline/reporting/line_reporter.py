@@ -17,7 +17,8 @@ OUTCOME_LABELS: Final = {
     "up-to-date": ("up to date", "dim"), "running": ("running", "cyan"),
     "waiting": ("waiting", "dim"),
 }  # fmt: skip
-_WORST: Final = ("FAILED", "ERROR", "interrupted", "unclear", "running", "blocked", "held", "waiting", "stale")
+# Statuses (`_status`) of stages, worst first. A passed stage is stale here.
+_WORST: Final = ("failed", "errored", "interrupted", "inconclusive", "running", "waiting", "passed", "")
 _INDENT: Final = "    "
 
 
@@ -135,14 +136,12 @@ def _stages_cell(row: Mapping[str, Any]) -> str:
     if row.get("problem"):
         return "error"
     ok = OUTCOME_LABELS["passed"][0]
-    open_stages = [(name, cell) for name in row["stages"] if (cell := _cell(row, name)) != ok]
+    open_stages = [name for name in row["stages"] if _cell(row, name) != ok]
     if not open_stages:
         return ok if row["stages"] else "-"
-    name, cell = min(
-        open_stages, key=lambda one: next((at for at, word in enumerate(_WORST) if word in one[1]), len(_WORST))
-    )
+    name = min(open_stages, key=lambda one: _WORST.index(_status(row, one)))
     others = f" +{len(open_stages) - 1}" if len(open_stages) > 1 else ""
-    return f"{name} {cell.replace('-', 'not run')}{others}"
+    return f"{name} {_cell(row, name) if _status(row, name) else 'not run'}{others}"
 
 
 def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
@@ -190,12 +189,17 @@ def _live(row: Mapping[str, Any]) -> str:
     )
 
 
-def _cell(row: Mapping[str, Any], name: str) -> str:
+def _status(row: Mapping[str, Any], name: str) -> str:
+    """Return "running", "waiting", the outcome of the stage, or "" if the stage never ran."""
     if name in row["at_work"]:
         return "running"
-    stage = row["stages"].get(name)
-    if stage is None or not stage["outcome"]:
-        return "waiting" if stage and stage["verdict"] == "waiting" else "-"
-    if stage["stale"]:
-        return "stale" if stage["outcome"] == "passed" else f"{OUTCOME_LABELS[stage['outcome']][0]} (stale)"
-    return OUTCOME_LABELS[stage["outcome"]][0]
+    stage = row["stages"].get(name, {})
+    return stage.get("outcome") or ("waiting" if stage.get("verdict") == "waiting" else "")
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    status, stage = _status(row, name), row["stages"].get(name, {})
+    label = OUTCOME_LABELS[status][0] if status else "-"
+    if status != stage.get("outcome") or not stage["stale"]:
+        return label
+    return "stale" if status == "passed" else f"{label} (stale)"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -31,8 +30,6 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.view import view_text
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, isolate_server_errors
 
-# Tolerance for machines with wrong clocks.
-_CLOCK_ERROR: Final = timedelta(days=400)
 _HISTORIES: Final = "pipeline/history"
 _UNWRITABLE: Final = "free space, or make the folder writable"
 Difference = dict[str, Any]
@@ -245,17 +242,14 @@ def _refresh_view(store: Store, server: str) -> Difference | None:
     return make_difference(server, message, "commit the file with your next change", changes, level="warning")
 
 
-def _require_order(store: Store, server: str, events: Sequence[Event]) -> None:
+def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
     """Refuse a history that no run can have recorded. Without this check, a repair would accept such a history."""
-    where = store.where(server, "history")
-    hint = f"find the author of the line with 'git log -p -- {where}', then remove the line with 'git revert'"
     if wrong := next(describe_invalid_order(events), ""):
-        raise StateError(f"{where} contains an impossible stage result: {wrong}", hint=hint)
-    earliest = parse_time(str(events[0]["at"])) - _CLOCK_ERROR if events else None
-    for event in events:
-        if earliest and parse_time(str(event["at"])) < earliest:
-            words = f"{event['event']} ({event['id']}) of {event['at']} is older than the history"
-            raise StateError(f"{where} contains an impossible time: {words}", hint=hint)
+        where = store.where(server, "history")
+        raise StateError(
+            f"{where} contains an impossible stage result: {wrong}",
+            hint=f"find the author of the line with 'git log -p -- {where}', then remove the line with 'git revert'",
+        )
 
 
 def _changes(store: Store, server: str) -> Iterator[str]:

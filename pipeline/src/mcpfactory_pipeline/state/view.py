@@ -110,7 +110,7 @@ def is_view_of(server: str, text: str, events: Sequence[Event]) -> bool:
     # Usually, only the newest lines are missing.
     alone = (apply_event(_state_before(server, event), event) for event in reversed(events))
     renderings: Iterator[str] = map(view_text, chain([ServerState(server)], alone))
-    if re.search(rf'"state": {SCHEMA}\b', text):
+    if SCHEMA in map(int, _SCHEMA_LINE.findall(text)):
         states = accumulate(events, apply_event, initial=ServerState(server))
         renderings = chain(renderings, map(state_to_text, states))
     for rendering in renderings:

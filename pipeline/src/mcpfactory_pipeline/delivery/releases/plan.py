@@ -294,7 +294,7 @@ def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
     record = state.stages.get("generate")
     if not server.document or record is None:
         return
-    # `update` generates without the stage, so that other inputs alone do not show stale files
+    # `mcpfactory update` also generates the files, but records no run of the stage.
     changed = record.inputs.get("document") != INPUTS["document"](InputReader(server, state))
     if changed and stale_files(server.folder):
         raise ReleaseError(
