@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from tests.broken_servers.healthy import Json, SampleServer, text
@@ -52,3 +53,29 @@ class Devourer(SampleServer):
         said = "nothing new" if self.told else "waxing"
         self.told = True
         return text(said)
+
+
+class Trapdoor(SampleServer):
+    """Dies at the name of an unknown tool."""
+
+    own_process = True
+    rule = "tool-calls.answered"
+    follows = frozenset({"legacy.unknown-tool"})
+
+    def called(self, name: str, arguments: Json, token: Any) -> Json:
+        if name not in {tool["name"] for tool in self.tools()}:
+            os._exit(3)
+        return super().called(name, arguments, token)
+
+
+class Brittle(SampleServer):
+    """Dies at a call without its required argument."""
+
+    own_process = True
+    rule = "tool-calls.answered"
+    follows = frozenset({"tool-calls.argument-errors"})
+
+    def called(self, name: str, arguments: Json, token: Any) -> Json:
+        if name == "add" and "a" not in arguments:
+            os._exit(3)
+        return super().called(name, arguments, token)

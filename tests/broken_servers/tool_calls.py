@@ -97,32 +97,6 @@ class Mortal(SampleServer):
         return super().call(name, arguments)
 
 
-class Trapdoor(SampleServer):
-    """Dies at the name of an unknown tool."""
-
-    own_process = True
-    rule = "tool-calls.answered"
-    follows = frozenset({"legacy.unknown-tool"})
-
-    def called(self, name: str, arguments: Json, token: Any) -> Json:
-        if name not in {tool["name"] for tool in self.tools()}:
-            os._exit(3)
-        return super().called(name, arguments, token)
-
-
-class Brittle(SampleServer):
-    """Dies at a call without its required argument."""
-
-    own_process = True
-    rule = "tool-calls.answered"
-    follows = frozenset({"tool-calls.argument-errors"})
-
-    def called(self, name: str, arguments: Json, token: Any) -> Json:
-        if name == "add" and "a" not in arguments:
-            os._exit(3)
-        return super().called(name, arguments, token)
-
-
 class Liar(SampleServer):
     """Returns content that does not match its output schema."""
 
