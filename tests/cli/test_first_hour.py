@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -60,6 +61,18 @@ def test_a_repeated_argument_of_a_call_makes_a_list(shop: InProcessCli) -> None:
     assert (refused.code, "--arg isbn" in refused.err) == (2, True)
 
 
+def test_a_repeated_argument_that_may_be_null_makes_a_list(shop: InProcessCli, tmp_path: Path) -> None:
+    workspace = InProcessCli(tmp_path / "ws", shop.environ)
+    shutil.copytree(shop.folder, workspace.folder, symlinks=True)
+    (module,) = workspace.folder.glob("servers/bookshop/src/*/server.py")
+    tool = 'def find(labels: list[str] | None = None) -> list[str]:\n    """Find."""\n    return labels or []\n'
+    module.write_text(module.read_text().replace("\n\ndef main", f"\n@server.tool\n{tool}\n\ndef main"))
+    for labels in (["new"], ["new", "used"]):
+        pairs = (word for label in labels for word in ("-a", f"labels={label}"))
+        found = workspace("call", "bookshop", "find", *pairs)
+        assert json.loads(found.out) == labels, found.err
+
+
 def test_an_invalid_argument_of_a_call_comes_with_an_example_to_type(shop: InProcessCli) -> None:
     call = ("call", "bookshop", "place_order", "-a", "idempotency_key=order-1")
     refused = shop(*call, "-a", "lines=x", "-a", 'address={"name": "Ada"}')
@@ -73,7 +86,7 @@ def test_an_invalid_argument_of_a_call_comes_with_an_example_to_type(shop: InPro
 
 def test_the_profile_of_a_server_binds_calls(shop: InProcessCli, tmp_path: Path) -> None:
     workspace = InProcessCli(tmp_path / "ws", shop.environ)
-    subprocess.run(["cp", "-r", str(shop.folder), str(workspace.folder)], check=True)
+    shutil.copytree(shop.folder, workspace.folder, symlinks=True)
     config = workspace.folder / "servers/bookshop/mcpfactory.toml"
     config.write_text(config.read_text().replace("[server]\n", '[server]\nprofile = "read-only"\n'))
     assert workspace("update", "bookshop").code == 0

@@ -237,6 +237,17 @@ def test_a_document_that_changed_or_went_away_is_drift(drifting):
     assert [entry.message for entry in drift()] == ["the API document is gone"]
 
 
+def test_after_update_the_document_that_changed_is_no_drift(drifting):
+    folder, drift = drifting
+    (folder / "api" / "openapi.json").write_text('{"a": 1}')
+    (folder / "src" / "p" / "_generated" / "api.py").write_text("x = 2\n")
+    assert {entry.kind for entry in drift()} == {"document", "edited"}
+    lock = folder / ".mcpfactory" / "lock.json"
+    before, after = (hashlib.sha256(text).hexdigest() for text in (b"x = 1\n", b"x = 2\n"))
+    lock.write_text(lock.read_text().replace(before, after))
+    assert drift() == []
+
+
 def test_a_machine_file_edited_by_hand_is_drift_and_is_named(drifting):
     folder, drift = drifting
     (folder / "src/p/_generated/api.py").write_text("x = 2\n")

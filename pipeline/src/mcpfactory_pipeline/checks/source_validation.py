@@ -150,7 +150,7 @@ async def validate_source(
     )
     policy = workspace.settings.waivers
     report = await validate(target, timeout=timeout, waivers=read_waivers(server.folder), policy=policy)
-    return with_locations(report, workspace.root, server.folder)
+    return with_locations(replace(report, target=name), workspace.root, server.folder)
 
 
 async def _own_target(server: WorkspaceServer) -> ValidationTarget:

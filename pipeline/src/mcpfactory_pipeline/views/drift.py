@@ -86,7 +86,10 @@ def refresh_adopted_drift(server: WorkspaceServer) -> list[Drift]:
 
 def _document(case: _DriftInputs) -> Iterator[Drift]:
     now = case.inputs.get("generate", {}).get("document")
-    if case.generated and now is not None and case.generated.inputs.get("document") not in {None, now}:
+    if case.generated is None or now is None or case.generated.inputs.get("document") in {None, now}:
+        return
+    updated = case.generated.inputs.get("generated") != case.now("generated") and not any(_edited(case))
+    if not updated:  # after `update`, the tools are those of the document
         what = "is gone" if now == ABSENT else "has changed since the tools were generated"
         yield Drift("document", f"the API document {what}", "tools may lack operations, or call removed ones", case.run)
 

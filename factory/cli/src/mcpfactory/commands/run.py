@@ -20,7 +20,7 @@ import typer
 from mcpfactory import completion, output
 from mcpfactory.options import AsJson, Channel, Demo, Host, Http, Mode, Name, Port, Profile, Root, selected_workspace
 from mcpfactory_runtime.errors import Exit
-from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, types_of
+from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, subschemas_of, types_of
 from mcpfactory_runtime.server.generated.catalog import MODES
 
 if TYPE_CHECKING:
@@ -224,11 +224,18 @@ def _merge_pairs(declared: Mapping[str, Any], pairs: Iterable[tuple[str, str | _
     """Return the values of the arguments. The values of a repeated array argument are one array."""
     values: dict[str, Any] = {}
     for name, given in pairs:
-        value = _argument_value(declared.get(name), given)
-        if name in values and "array" not in types_of(declared.get(name)):
+        schema = _without_null(declared.get(name))
+        value = _argument_value(schema, given)
+        if name in values and "array" not in types_of(schema):
             output.usage_error(f"--arg {name} was given twice, and is not a list", "give it once")
         values[name] = values[name] + value if name in values else value
     return values
+
+
+def _without_null(schema: Any) -> Any:
+    """Return the only branch of `anyOf` or `oneOf` that is not null, as in optional arguments of FastAPI."""
+    branches = [branch for branch in subschemas_of(schema, "anyOf", "oneOf") if types_of(branch) != ["null"]]
+    return branches[0] if len(branches) == 1 else schema
 
 
 def _argument_value(schema: Any, given: str | _File) -> Any:

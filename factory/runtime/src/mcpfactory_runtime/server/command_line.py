@@ -118,12 +118,12 @@ def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -
             raise
         parser.error("--http needs uvicorn, which is not installed\nhint: pip install 'mcpfactory-runtime[http]'")
     except StoreError as error:
-        parser.error(str(error))
+        parser.exit(2, f"error: {error}\n")
     except OSError as error:  # for example, another process uses the address
         from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loaded by run_http
 
         where = f"cannot listen on {options.host}:{options.port}: {error.strerror or error}"
-        parser.error(f"{where}\nhint: {listening_hint(error)}")
+        parser.exit(2, f"error: {where}\nhint: {listening_hint(error)}\n")
     except (ValueError, OverflowError) as error:
         hint = "" if "hint:" in str(error) else "\nhint: use --port with 0 to 65535 (0: any free port)"
         parser.error(f"{error}{hint}")
