@@ -128,6 +128,14 @@ class Cacophonist(Chatterbox):
         sys.stdout.flush()
 
 
+class Marker(Chatterbox):
+    """Begins its output with a byte order mark."""
+
+    def begin(self) -> None:
+        sys.stdout.buffer.write(b"\xef\xbb\xbf")
+        sys.stdout.flush()
+
+
 class Sleeper(SampleServer):
     """Does not end at the end of stdin if it spoke the oldest revision, so tests wait for only one session."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import codecs
 import contextlib
 import http.client
 import json
@@ -359,10 +360,11 @@ def _events(response: http.client.HTTPResponse, deadline: float, ids: list[str])
     """
     data: list[bytes] = []
     size = 0
+    mark = codecs.BOM_UTF8  # a stream, but no later line, may begin with a byte order mark
     while line := response.readline(MAX_MESSAGE):
         if time.monotonic() > deadline:
             raise TimeoutError
-        stripped = line.rstrip(b"\r\n")
+        stripped, mark = line.removeprefix(mark).rstrip(b"\r\n"), b""
         if not stripped and data:
             yield b"\n".join(data)
             data, size = [], 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import json
 import os
@@ -35,12 +36,14 @@ from mcpfactory_runtime.types import Json
 OVERSIZE_LINE: Final = "a line of more than 16 MB"
 # Control characters that ordinary output does not contain; tabs, line ends and ANSI escapes are allowed.
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_MARK: Final = "a byte order mark before a message"
 _TOO_DEEP: Final = "JSON that is nested too deeply to be read"
 _CONSTANT: Final = "a message with NaN or Infinity, which JSON does not have"
 _UTF8: Final = "write UTF-8 in every locale (Python: sys.stdout.reconfigure(encoding='utf-8'))"
 _HINTS: Final[Mapping[str, str]] = {
     OVERSIZE_LINE: "send shorter answers, or pages: clients do not read a message of that size",
     "UTF-16": _UTF8,
+    _MARK: "write UTF-8 without a byte order mark (Python: encoding='utf-8', not 'utf-8-sig')",
     "binary data": "put bytes into content as base64, and write nothing but messages to stdout",
     "text that is not UTF-8": _UTF8,
     "two messages on a line": "end each message with a line break, and let one thread write at a time",
@@ -399,6 +402,9 @@ class StdioConversation:
 
     def _handle_line(self, line: bytes) -> None:
         self._news.set()
+        if line.startswith(codecs.BOM_UTF8):
+            self._note_pollution(line[:500].decode(errors="replace"), _MARK)
+            line = line.removeprefix(codecs.BOM_UTF8)
         value = decode(line)
         # One of the revisions allows batches, which are lists of messages.
         messages = value if isinstance(value, list) and value else [value]
