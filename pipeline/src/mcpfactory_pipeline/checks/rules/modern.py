@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.client_capabilities import (
@@ -114,7 +114,7 @@ def _cacheable(exchange: WireExchange) -> Iterator[Fault]:
     lifetime, scope = result.get("ttlMs"), result.get("cacheScope")
     if result.get("resultType") == "input_required":
         return
-    if not isinstance(lifetime, int) or isinstance(lifetime, bool) or lifetime < 0:
+    if not isinstance(lifetime, int | float) or isinstance(lifetime, bool) or lifetime < 0 or lifetime % 1:
         yield Fault(f"ttlMs is {lifetime!r}, not a number of milliseconds", exchange.method, exchange)
     elif scope not in ("public", "private"):
         yield Fault(f"cacheScope is {scope!r}, neither public nor private", exchange.method, exchange)
@@ -135,11 +135,54 @@ def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
         words = f"expected error {UNSUPPORTED_VERSION}, got {describe_answer(exchange)}"
         yield Fault(words, "unknown revision", exchange)
         return
-    data = (exchange.error or {}).get("data")
-    supported = data.get("supported") if isinstance(data, dict) else None
-    if not isinstance(supported, list) or not set(map(str, supported)) & set(MODERNS):
+    supported = _error_data(exchange).get("supported")
+    if isinstance(supported, list) and not set(map(str, supported)) & set(MODERNS):
         words = "the error's data.supported does not list the revisions that the server supports"
         yield Fault(words, "unknown revision", exchange)
+
+
+def _error_data(exchange: WireExchange) -> Json:
+    data = (exchange.error or {}).get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def _are_client_capabilities(value: Any) -> bool:
+    known = ("elicitation", "experimental", "extensions", "roots", "sampling")
+    return isinstance(value, dict) and all(isinstance(value.get(one, {}), dict) for one in known)
+
+
+# Error code → required members of the error's data, with their types, and functions that check the values.
+_DATA: Final[Mapping[int, tuple[tuple[str, str, Callable[[Any], bool]], ...]]] = {
+    MISSING_CAPABILITY: (("requiredCapabilities", "an object of client capabilities", _are_client_capabilities),),
+    UNSUPPORTED_VERSION: (
+        ("supported", "a list of revisions", lambda value: isinstance(value, list) and all(map(_is_text, value))),
+        ("requested", "the revision of the request", lambda value: _is_text(value)),
+    ),
+}
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _errors_with_data(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
+    if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
+        return reason
+    sent = [one for one in evidence.traffic if isinstance(one.params.get("_meta"), dict)]
+    found = [one for one in sent if VERSION in one.params["_meta"] and one.code in _DATA]
+    return RuleSubjects(found, len({one.code for one in found}), once=True)
+
+
+@rule("modern.error-data", 3, gate=True, over=_errors_with_data,
+      statement=(f"Error {MISSING_CAPABILITY} has data.requiredCapabilities, an object. Error {UNSUPPORTED_VERSION} has "
+                 "data.supported, a list, and data.requested, a string."),
+      source="MCP schema, MissingRequiredClientCapabilityError and UnsupportedProtocolVersionError: required members",
+      hint='for example, send {"requiredCapabilities": {"sampling": {}}}')  # fmt: skip
+def _required_data(exchange: WireExchange) -> Iterator[Fault]:
+    for name, kind, fits in _DATA[exchange.code or 0]:
+        value = _error_data(exchange).get(name)
+        if not fits(value):
+            yield Fault(f"data.{name} is {value!r}, not {kind}"[:200], f"error {exchange.code}", exchange)
 
 
 row("modern.unknown-method", 3, gate=True, over=probed("modern-unknown-method"),
@@ -236,14 +279,37 @@ row("modern.stateless", 3, gate=True, over=probed("modern-first"),
 
 
 @rule("modern.error-codes", 3, gate=True, over=_answers(lambda exchange: exchange.code is not None),
-      statement="Errors use no retired codes. Codes in the reserved range are codes that the revision defines.",
+      statement=("Errors use no retired codes. Codes in the reserved range are codes that the revision defines, in their "
+                 "meaning."),
       source="MCP basic/index, Error Codes",
       hint="choose custom codes outside -32768 to -32000")  # fmt: skip
-def _error_codes(exchange: WireExchange) -> Iterator[Fault]:
+def _error_codes(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
     code = exchange.code or 0
     reserved = -32099 <= code <= -32020 and code not in _MODERN_CODES
     if reserved or code in (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED):
         yield Fault(f"error {code} is not one of the revision's codes", exchange.method, exchange)
+    elif code in _MODERN_CODES and (why := _misuse(code, exchange, evidence)):
+        yield Fault(f"error {code} does not fit: {why}", exchange.method, exchange)
+
+
+def _misuse(code: int, exchange: WireExchange, evidence: Evidence) -> str:
+    """Return why the meaning of a code does not fit the request; "" if it fits."""
+    discovered = ((evidence.discover.result if evidence.discover else None) or {}).get("supportedVersions")
+    version = exchange.params["_meta"][VERSION]
+    needed = _error_data(exchange).get("requiredCapabilities")
+    if code == HEADER_MISMATCH and exchange.status == 0:
+        return "stdio has no headers"
+    if code == UNSUPPORTED_VERSION and isinstance(discovered, list) and version in discovered:
+        return f"server/discover lists the revision {version}"
+    if code == MISSING_CAPABILITY and needed and _includes(declared_client_capabilities(exchange), needed):
+        return "the request declared these capabilities"
+    return ""
+
+
+def _includes(declared: Any, needed: Any) -> bool:
+    if not isinstance(declared, dict) or not isinstance(needed, dict):
+        return bool(declared == needed)
+    return all(key in declared and _includes(declared[key], value) for key, value in needed.items())
 
 
 @rule("modern.server-info", 1, over=_answers(),
