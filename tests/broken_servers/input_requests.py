@@ -117,15 +117,11 @@ class Misjudging(HealthyYoungster):
     """Reports an unknown prompt as an unsupported revision, of a revision that it supports."""
 
     rule = "modern.error-codes"
-    follows = frozenset({"features.unknown-prompt"})
+    follows = frozenset({"features.unknown-prompt", "features.unknown-completion"})
 
-    def per_request(self, method: str, params: Json) -> Json:
-        try:
-            return super().per_request(method, params)
-        except RpcError:
-            if method == "prompts/get":
-                raise RpcError(-32022, "no", {"supported": self.moderns, "requested": self.moderns[-1]}) from None
-            raise
+    def check_prompt(self, name: str) -> None:
+        if name != "tour":
+            raise RpcError(-32022, "no such prompt", {"supported": self.moderns, "requested": self.moderns[-1]})
 
 
 class Formal(SampleServer):
