@@ -117,11 +117,12 @@ class Misjudging(HealthyYoungster):
     """Reports an unknown prompt as an unsupported revision, of a revision that it supports."""
 
     rule = "modern.error-codes"
-    follows = frozenset({"features.unknown-prompt", "features.unknown-completion"})
+    follows = frozenset({"features.unknown-prompt"})
 
-    def check_prompt(self, name: str) -> None:
+    def get_prompt(self, name: str, arguments: Json) -> Json:
         if name != "tour":
             raise RpcError(-32022, "no such prompt", {"supported": self.moderns, "requested": self.moderns[-1]})
+        return super().get_prompt(name, arguments)
 
 
 class Formal(SampleServer):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
+import threading
+import time
 from typing import Any
 
 from tests.broken_servers.healthy import Json, SampleServer
+from tests.broken_servers.protocol import HealthyYoungster
 
 
 class Abrupt(SampleServer):
@@ -81,6 +85,21 @@ class Indiscriminate(SampleServer):
         if isinstance(wanted, dict):
             return super().listen(about, wanted)
         return {"jsonrpc": "2.0", "id": about, "result": self.envelope("subscriptions/listen", {})}
+
+
+class Metronome(HealthyYoungster):
+    """Pings the client at intervals, also of the lifecycle in which the server sends no requests."""
+
+    rule = "server-messages.modern-requests"
+    own_process = True
+
+    def begin(self) -> None:
+        threading.Thread(target=self.beat, daemon=True).start()
+
+    def beat(self) -> None:
+        for number in itertools.count():
+            time.sleep(0.2)
+            os.write(1, b'{"jsonrpc": "2.0", "id": "beat-%d", "method": "ping"}\n' % number)
 
 
 class HealthyDeaf(SampleServer):

@@ -28,7 +28,9 @@ _UPDATED: Final = "notifications/resources/updated"
 def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMessage] | RuleOutcome:
     if (reason := missing_lifecycle_outcome(evidence, lifecycle)) is not None:
         return reason
-    sent = [one for one in evidence.server_messages if not lifecycle or one.modern == (lifecycle == "modern")]
+    # A server without the handshake has no session of the older lifecycle, even if the client requested one.
+    modern = "legacy" not in evidence.lifecycles
+    sent = [one for one in evidence.server_messages if not lifecycle or (one.modern or modern) == (lifecycle == "modern")]
     return sent or not_applicable("the server sent no unsolicited message")
 
 

@@ -95,6 +95,7 @@ _MOST_ARRAYS: Final = 1_000  # maximum number of batches with stored ids
 _MAX_NOTIFICATIONS: Final = 1_000  # maximum number of stored notifications
 _MAX_WAITING: Final = 1_000  # maximum number of unread messages, so that no server can fill the memory
 _MOMENT: Final = 0.5  # seconds to wait for a late answer to an invalid message
+_UNDER_WAY: Final = 0.1  # seconds to wait for messages that the server sent before it read a cancellation
 END_PATIENCE: Final = 4.0  # seconds to wait for the exit of a process; the process is then killed
 _DRAIN: Final = 5.0  # seconds to wait until the server reads a message
 _KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
@@ -293,13 +294,13 @@ class StdioConversation:
             await self._write(request)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._heard(number), patience)
-        if calls:
-            await asyncio.sleep(_MOMENT)  # notifications may follow the answer
-        self._listened += [request["id"] for request in calls]
-        self._log.heard = None  # some servers answer the requests of canceled streams
+        await asyncio.sleep(_MOMENT)  # notifications may follow an answer, and some servers send messages at intervals
+        self._listened += [request["id"] for request in (*requests, *calls)]
+        self._log.heard = []  # ignored: further notifications, and answers to the canceled requests, may be under way
         for request in requests:
-            self._listened.append(request["id"])
             await self._write(cancellation_message(request))
+        await asyncio.sleep(_UNDER_WAY)
+        self._log.heard = None
         return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
