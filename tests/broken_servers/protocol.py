@@ -466,6 +466,16 @@ class Rememberer(HealthyYoungster):
         return [*super().tools(), *([more] if self.called_before else [])]
 
 
+class Prompter(Rememberer):
+    """Lists another prompt after a call."""
+
+    def tools(self) -> list[Json]:
+        return super().tools()[:2]
+
+    def prompts(self) -> list[Json]:
+        return [*super().prompts(), *([{"name": "leave"}] if self.called_before else [])]
+
+
 class ShortSighted(SampleServer):
     """Ends at a line of more than 64 KiB."""
 

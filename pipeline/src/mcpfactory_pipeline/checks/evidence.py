@@ -381,7 +381,7 @@ class Evidence:
     # Calls in older protocol revisions; `title` is the revision.
     older: list[RecordedCall] = field(default_factory=list)
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
-    lists_around_calls: list[tuple[Listing, Listing]] = field(default_factory=list)  # tools before and after calls
+    lists_around_calls: list[tuple[Listing, Listing]] = field(default_factory=list)  # lists before and after calls
     # Exchanges with a process that cannot cause side effects.
     in_sandbox: list[WireExchange] = field(default_factory=list)
     with_cases: bool = False

@@ -419,10 +419,10 @@ class ServerProber:
             await send_canaries(*about, permitted=permitted, queried=self.evidence.read_only_tools, templates=templates)
         if comparer is not None:
             await comparer.compare()
-        if self._requests.seconds_left() > 0:
-            ask = partial(self._requests.request, conversation)
-            before, after = self.evidence.lists.get("tools/list"), await read_all_pages("tools/list", ask)
-            self.evidence.lists_around_calls += [(before, after)] if before is not None else []
+        ask = partial(self._requests.request, conversation)
+        for method, before in self.evidence.lists.items() if self._requests.lifecycle == "modern" else ():
+            if self._requests.seconds_left() > 0:
+                self.evidence.lists_around_calls.append((before, await read_all_pages(method, ask)))
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
         evidence = self.evidence

@@ -460,19 +460,26 @@ def _malformed_filter(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOu
 def _lists_around_calls(evidence: Evidence) -> RuleSubjects[tuple[Listing, Listing]] | RuleOutcome:
     lists = [pair for pair in evidence.lists_around_calls if not any(one.problem for one in pair)]
     if not lists or "legacy" in evidence.lifecycles:
-        return not_applicable("the tools were not listed after calls, or the server also has sessions")
-    return RuleSubjects(lists, count=1)
+        return not_applicable("nothing was listed after calls, or the server also has sessions")
+    return RuleSubjects(lists, count=1, once=True)
+
+
+# List → member that identifies its entries.
+_KEYS: Final = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
 
 
 @rule("modern.list-after-calls", 3, gate=True, over=_lists_around_calls,
-      statement="tools/list does not depend on earlier calls on the connection.",
+      statement=("The lists do not depend on earlier calls on the connection. If only resources differ, the finding has "
+                 "severity 2 and closes no gate, because a call may create a resource."),
       source="MCP basic, Statelessness: servers must not use earlier requests on a connection as context",
-      hint="list the same tools for each request; use arguments, such as an id, to continue earlier work")  # fmt: skip
+      hint="list the same entries for each request; use arguments, such as an id, to continue earlier work")  # fmt: skip
 def _list_after_calls(lists: tuple[Listing, Listing]) -> Iterator[Fault]:
-    before, after = ({str(one.get("name")) for one in each.items if isinstance(one, dict)} for each in lists)
+    method = lists[0].method
+    key = _KEYS.get(method, "name")
+    before, after = ({str(one.get(key)) for one in each.items if isinstance(one, dict)} for each in lists)
     if changed := before.symmetric_difference(after):
-        words = f"after calls on the same connection, tools/list differs: {', '.join(sorted(changed)[:5])}"
-        yield Fault(words, "tools/list", lists[1].exchanges[-1])
+        words = f"after calls on the same connection, {method} differs: {', '.join(sorted(changed)[:5])}"
+        yield Fault(words, method, lists[1].exchanges[-1], lesser=2 if method == "resources/list" else None)
 
 
 @rule("modern.listen-invalid-filter", 2, over=_malformed_filter,
