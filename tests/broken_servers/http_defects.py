@@ -109,9 +109,51 @@ class HealthyTagger(Served):
         return text(f"{arguments['name']}\n{arguments['company']}")
 
 
+class HealthyRegional(Served):
+    """Routes calls by a header that repeats an argument."""
+
+    def tools(self) -> list[Json]:
+        region = {
+            "type": "string",
+            "description": "Where to look.",
+            "enum": ["north", "south"],
+            "x-mcp-header": "Region",
+        }
+        schema = {"type": "object", "properties": {"region": region}, "additionalProperties": False}
+        count = {"name": "count_animals", "description": "Return the number of animals in a part of the zoo."}
+        return [{**count, "inputSchema": schema, "annotations": {"readOnlyHint": True}}, *super().tools()]
+
+    def accept(self, name: str, arguments: Json) -> Json | None:
+        known = ("north", "south", None)
+        wrong = name == "count_animals" and (arguments.get("region") not in known or {*arguments} - {"region"})
+        return text("region is north or south", isError=True) if wrong else super().accept(name, arguments)
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "count_animals":
+            return text({"north": "12", "south": "30"}.get(str(arguments.get("region")), "42"))
+        return super().call(name, arguments)
+
+
+class Misrouted(HealthyRegional):
+    """Does not compare the header with the argument."""
+
+    rule = "http.modern-arguments"
+    amiss = frozenset({"modern-arguments"})
+
+
+class Halfrouted(HealthyRegional):
+    """Does not require the header."""
+
+    rule = "http.modern-arguments"
+    amiss = frozenset({"unrepeated"})
+
+
+_KINDS = (Tattler, HealthyTagger, HealthyRegional, Misrouted, Halfrouted)
+
+
 def served() -> dict[str, type[SampleServer]]:
     """Return the servers of the table."""
-    return {"Tattler": Tattler, "HealthyTagger": HealthyTagger} | {
+    return {kind.__name__: kind for kind in _KINDS} | {
         name: _served(name, *rule.split(":")) for name, rule in CHANGES.items()
     }
 

@@ -156,8 +156,13 @@ class ServerHandler(BaseHTTPRequestHandler):
         named = params.get("name", None if self.wrong("tool-names-only") else params.get("uri"))
         expected |= {"modern-name": str(named)} if named is not None and method != "completion/complete" else {}
         headers = {"modern-version": "MCP-Protocol-Version", "modern-method": "Mcp-Method", "modern-name": "Mcp-Name"}
+        for header, value in self.sample.repeated(params) if method == "tools/call" else ():
+            if self.wrong("unrepeated") and header not in self.headers:
+                continue
+            expected[header], headers[header] = value, header
         for what, value in expected.items():
-            if not self.says(headers[what], value) and not self.wrong(what):
+            known = "modern-arguments" if what.startswith("Mcp-Param-") else what
+            if not self.says(headers[what], value) and not self.wrong(known):
                 about = None if self.wrong("modern-error-id") else message.get("id")
                 self.answer(400, self.error(about, -32020, headers[what]))
                 return

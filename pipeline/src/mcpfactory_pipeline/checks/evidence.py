@@ -393,6 +393,8 @@ class Evidence:
     package: PackageFacts | None = None  # only for servers in a workspace
     missing: dict[str, str] = field(default_factory=dict)  # missing probe or list → reason; "*" means all others
     http: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer; only for servers at a URL
+    # Answers to calls with defects in the headers that repeat arguments.
+    header_arguments: list[HttpProbeAnswer] = field(default_factory=list)
     authorization: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer
     beside_stream: tuple[RecordedCall, WireExchange] | None = (
         None  # a call, and the same call while a GET stream is open

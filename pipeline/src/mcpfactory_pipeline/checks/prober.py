@@ -85,10 +85,11 @@ from mcpfactory_pipeline.checks.samples import (
     has_answer_value,
 )
 from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
+from mcpfactory_pipeline.checks.transport.argument_probes import probe_arguments
 from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message, escape_surrogates
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
-from mcpfactory_pipeline.checks.transport.http_probes import probe_http
+from mcpfactory_pipeline.checks.transport.http_probes import HttpProbeSender, probe_http
 from mcpfactory_pipeline.checks.transport.stdio import ServerProcess, StdioConversation
 from mcpfactory_pipeline.checks.two_clients import observe_two_clients
 from mcpfactory_pipeline.isolation.levels import Sandbox
@@ -151,6 +152,7 @@ class ServerProber:
         features = {} if cases is not None else FEATURES
         self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
+        self._schemas: dict[str, Any] = {}  # see `HttpConversation.schemas`
         self._url = target.url or ""  # URL of the server after all redirects
         self._asking: list[tuple[str, Json]] = []  # a session's requests for which the server asked for input
 
@@ -177,7 +179,13 @@ class ServerProber:
                     self._requests.seconds_left,
                     evidence.answered_reads,
                 )
-                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=self._target.headers)
+                credentials = self._target.headers
+                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=credentials)
+                if "modern" in evidence.lifecycles:
+                    where = (self._url, self._requests.modern, self._requests.seconds_left)
+                    begin = partial(HttpProbeSender, *where, credentials=credentials)
+                    made = await asyncio.to_thread(probe_arguments, evidence, self._schemas, begin)
+                    evidence.header_arguments = made
                 if self._requests.seconds_left() > 0:
                     await self._two_clients()
                 else:
@@ -362,6 +370,7 @@ class ServerProber:
                 break
             await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
         else:
+            one.schemas = other.schemas = self._schemas
             clients, one_user = (one, other), bool(self._target.headers)
             await observe_two_clients(self.evidence, clients, self._planned, self._requests, one_user=one_user)
         for client in (one, other):
@@ -581,6 +590,8 @@ class ServerProber:
             self.evidence.missing.setdefault("*", conversation.problem)
             yield None
             return
+        if isinstance(conversation, HttpConversation):
+            conversation.schemas = self._schemas
         try:
             yield conversation
         finally:

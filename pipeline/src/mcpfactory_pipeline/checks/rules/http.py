@@ -14,6 +14,7 @@ from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, Ht
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED, WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
+from mcpfactory_pipeline.checks.transport.argument_probes import DEFECTS
 from mcpfactory_pipeline.checks.transport.http_probes import HTTP_PROBES, http_fault
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 
@@ -406,6 +407,23 @@ MODERN.row("http.modern-header-base64", 3, gate=True,
                f"base64 is answered with status 400 and error {HEADER_MISMATCH}."),
     source="MCP basic/transports/streamable-http, Value Encoding",
     hint="decode strictly, and only values that begin with =?base64? and end with ?=")  # fmt: skip
+
+
+def _repeated_arguments(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer] | RuleOutcome:
+    if not evidence.header_arguments:
+        return not_applicable("no read-only tool was called with an argument that a header repeats")
+    return RuleSubjects(evidence.header_arguments, len(DEFECTS), once=True)
+
+
+@MODERN.rule("http.modern-arguments", 3, gate=True, over=_repeated_arguments,
+      statement=("If a header repeats an argument (x-mcp-header), a call whose header is missing or differs is answered "
+                 f"with status 400 and error {HEADER_MISMATCH}. Values in base64 are decoded, and an argument that is "
+                 "null or missing needs no header."),
+      source="MCP basic/transports/streamable-http, Server Behavior for Custom Headers",
+      hint="compare each Mcp-Param header with its argument before you run the tool")  # fmt: skip
+def _arguments(answer: HttpProbeAnswer) -> Iterator[Fault]:
+    yield from DEFECTS[answer.probe].expects(answer)
+
 
 MODERN.row("http.modern-no-event-ids", 3, gate=True, over=http_probe_scope("modern", "modern-last-event"),
     statement="Events have no ids, and Last-Event-ID is ignored.",

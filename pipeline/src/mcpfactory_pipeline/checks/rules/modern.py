@@ -151,18 +151,18 @@ def _are_client_capabilities(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(one, {}), dict) for one in known)
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 # Error code → required members of the error's data, with their types, and functions that check the values.
 _DATA: Final[Mapping[int, tuple[tuple[str, str, Callable[[Any], bool]], ...]]] = {
     MISSING_CAPABILITY: (("requiredCapabilities", "an object of client capabilities", _are_client_capabilities),),
     UNSUPPORTED_VERSION: (
         ("supported", "a list of revisions", lambda value: isinstance(value, list) and all(map(_is_text, value))),
-        ("requested", "the revision of the request", lambda value: _is_text(value)),
+        ("requested", "the revision of the request", _is_text),
     ),
 }
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _errors_with_data(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:

@@ -30,7 +30,9 @@ def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMes
         return reason
     # A server without the handshake has no session of the older lifecycle, even if the client requested one.
     modern = "legacy" not in evidence.lifecycles
-    sent = [one for one in evidence.server_messages if not lifecycle or (one.modern or modern) == (lifecycle == "modern")]
+    sent = [
+        one for one in evidence.server_messages if not lifecycle or (one.modern or modern) == (lifecycle == "modern")
+    ]
     return sent or not_applicable("the server sent no unsolicited message")
 
 

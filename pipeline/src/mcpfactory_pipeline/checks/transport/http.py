@@ -7,7 +7,6 @@ retries or reuses connections, and follows redirects only within the origin.
 from __future__ import annotations
 
 import asyncio
-import base64
 import codecs
 import contextlib
 import http.client
@@ -17,7 +16,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
@@ -32,6 +31,7 @@ from mcpfactory_pipeline.checks.transport.conversation import (
     is_acknowledgement,
     is_jsonrpc_answer,
 )
+from mcpfactory_pipeline.checks.transport.header_arguments import call_headers, header_value, is_header_text
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import RedirectTracker, redirect_of
@@ -45,7 +45,12 @@ _GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
 
 
 class HttpConversation:
-    """A conversation over HTTP with one URL."""
+    """A conversation over HTTP with one URL.
+
+    Attributes:
+        schemas: tool → listed input schema, because headers repeat annotated arguments. Several conversations may share
+            the mapping.
+    """
 
     def __init__(self, url: str, purpose: str, credentials: Mapping[str, str] | None = None) -> None:
         self.session = Session(purpose)
@@ -55,6 +60,7 @@ class HttpConversation:
         self._session_id = ""
         self._revision = ""
         self._redirects = RedirectTracker()
+        self.schemas: dict[str, Any] = {}
 
     @property
     def url(self) -> str:
@@ -76,6 +82,10 @@ class HttpConversation:
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
             agreed = str(exchange.result.get("protocolVersion", ""))
             self._revision = agreed if agreed in HANDSHAKES else ""  # clients send only known revisions in this header
+        if exchange.method == "tools/list":
+            listed = (exchange.result or {}).get("tools")
+            tools = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+            self.schemas |= {str(one.get("name")): one.get("inputSchema") for one in tools}
         self.session.exchanges.append(exchange)
         return exchange
 
@@ -230,7 +240,7 @@ class HttpConversation:
                         answer = answer_server_request(value, self._log.declared)
                         self._post(answer, max(deadline - time.monotonic(), 0.1))
                 ids += own[: max(_MAX_IDS - len(ids), 0)]
-                if answers or not own or not _is_header_text(own[-1]) or time.monotonic() + _RETRY > deadline:
+                if answers or not own or not is_header_text(own[-1]) or time.monotonic() + _RETRY > deadline:
                     return answers, "" if answers else "the event stream ended without an answer"
                 time.sleep(_RETRY)
                 headers = {**self._headers(""), "Accept": "text/event-stream", "Last-Event-ID": own[-1]}
@@ -250,7 +260,8 @@ class HttpConversation:
         version, method, name = _routing(message)
         if version:
             headers |= {"MCP-Protocol-Version": version, "Mcp-Method": method}
-            return headers | ({"Mcp-Name": _header_value(name)} if name else {})
+            repeated = call_headers(self.schemas, message["params"]) if isinstance(message, dict) and name else {}
+            return headers | ({"Mcp-Name": header_value(name)} if name else {}) | repeated
         if self._session_id:
             headers["Mcp-Session-Id"] = self._session_id
         if self._revision:
@@ -383,14 +394,3 @@ def _routing(message: Json | str) -> tuple[str, str, str]:
     version = (params.get("_meta") or {}).get(VERSION, "")
     method = str(message.get("method", ""))
     return str(version), method, str(params.get(METHODS[method].named, "") if method in METHODS else "")
-
-
-def _is_header_text(text: str) -> bool:
-    return text.isascii() and text.isprintable()
-
-
-def _header_value(text: str) -> str:
-    """Return a text as a header value: visible ASCII unchanged, other text as base64 (streamable-http, Headers)."""
-    if _is_header_text(text) and text == text.strip() and not text.startswith("=?"):
-        return text
-    return f"=?base64?{base64.b64encode(text.encode(errors='replace')).decode()}?="
