@@ -38,6 +38,9 @@ CHANGES = {
     "Headstrong": "http.version-missing",
     "Lingering": "http.stream-ends",
     "Diverter": "http.answer-beside-stream",
+    "Restreamer": "http.answer-beside-stream:streamed-answers",
+    "Megaphone": "http.one-stream",
+    "Rerunner": "http.replayed-messages",
     "Unprimed": "http.priming-event",
     "Restarter": "http.event-ids",
     "Primer": "http.priming-event:primes",
@@ -109,6 +112,12 @@ class HealthyTagger(Served):
         return text(f"{arguments['name']}\n{arguments['company']}")
 
 
+class HealthyLogger(Served):
+    """Sends log messages on one of the GET streams of a session."""
+
+    amiss = frozenset({"streams"})
+
+
 class HealthyRegional(Served):
     """Routes calls by a header that repeats an argument."""
 
@@ -148,7 +157,7 @@ class Halfrouted(HealthyRegional):
     amiss = frozenset({"unrepeated"})
 
 
-_KINDS = (Tattler, HealthyTagger, HealthyRegional, Misrouted, Halfrouted)
+_KINDS = (Tattler, HealthyTagger, HealthyLogger, HealthyRegional, Misrouted, Halfrouted)
 
 
 def served() -> dict[str, type[SampleServer]]:

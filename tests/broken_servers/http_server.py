@@ -9,6 +9,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
+from io import BufferedIOBase
 from typing import Any
 
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer
@@ -29,6 +30,8 @@ class ServerHandler(BaseHTTPRequestHandler):
     moved = ""
     pending: dict[object, Json]  # request ID → response
     numbers: Iterator[int]  # unused IDs of events
+    streams: list[BufferedIOBase]  # open GET streams
+    history: list[bytes]  # messages on event streams
     sessions: dict[str, bool]  # session ID → True while the session is open
     said: Sequence[str] = ()
     agreed = ""  # revision at the start of a session
@@ -145,6 +148,8 @@ class ServerHandler(BaseHTTPRequestHandler):
             self.pending[message["id"]] = answer
             threading.Event().wait(0.05)  # meanwhile, the response to another client replaces this one
             answer = self.pending[message["id"]]
+        if answer and message["method"] == "tools/call":
+            self.tell_listeners(answer)
         accepted = 400 if self.wrong("notification-status") else 202
         body = {"ok": True} if message["method"] == "notifications/cancelled" and self.wrong("receipt") else answer
         self.answer(200 if body else accepted, body, session=first)
@@ -239,8 +244,32 @@ class ServerHandler(BaseHTTPRequestHandler):
         if self.wrong("answer-beside-stream") and not modern:
             self.stream()
             return
+        if self.wrong("replayed-messages") and "Last-Event-ID" in self.headers:
+            self.send_stream(b"".join(b"id: %d\ndata: %s\n\n" % (next(self.numbers), one) for one in self.history))
+            return
+        if {"streams", "one-stream", "streamed-answers"} & self.sample.amiss and not modern:
+            self.send_stream(b"")
+            self.wfile.flush()
+            self.streams.append(self.wfile)
+            self.rfile.read(1)
+            self.streams.remove(self.wfile)
+            return
         wrong = self.wrong("modern-get") if modern else self.wrong("get")
         self.answer(200 if wrong else 405, None)
+
+    def send_stream(self, events: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(events)
+
+    def tell_listeners(self, answer: Json) -> None:
+        """Send a log message, or the answer to a call, on a GET stream, or on all of them."""
+        log = {"level": "emergency", "data": "fed"}
+        told = {"jsonrpc": "2.0", "method": "notifications/message", "params": log}
+        for file in self.streams[: None if self.wrong("one-stream") else 1]:
+            file.write(b"data: %s\n\n" % json.dumps(answer if self.wrong("streamed-answers") else told).encode())
+            file.flush()
 
     def stream(self) -> None:
         """Keep an event stream open until the client closes the connection."""
@@ -267,6 +296,7 @@ class ServerHandler(BaseHTTPRequestHandler):
         if streamed:
             before = b"".join(b"data: %s\n\n" % line.encode() for line in self.said)
             body = b": hello\r\n\r\n%sevent: message\r\n%sdata: %s\n\n" % (self.prime(), before, body)
+            self.history.append(json.dumps(sent).encode())
         self.send_response(status)
         if body:
             kind = "text/event-stream" if streamed else "application/json; charset=utf-8"
@@ -290,6 +320,8 @@ class ServerHandler(BaseHTTPRequestHandler):
         if self.wrong("modern-no-event-ids") and self.headers.get("MCP-Protocol-Version") in self.sample.moderns:
             return b"id: 1\r\n"
         modern = self.headers.get("MCP-Protocol-Version") in self.sample.moderns
+        if self.wrong("replayed-messages") and self.headers.get("Mcp-Session-Id") and not modern:
+            return b"id: %d\r\n" % next(self.numbers)
         if self.wrong("event-ids") and self.headers.get("Mcp-Session-Id") and not modern:
             return b"id: 1\r\n"
         first, second = next(self.numbers), next(self.numbers)
@@ -313,6 +345,8 @@ def handler_of(sample: SampleServer, *, events: bool = False, moved: str = "") -
             "moved": moved,
             "sessions": {},
             "pending": {},
+            "streams": [],
+            "history": [],
             "numbers": itertools.count(),
         },
     )

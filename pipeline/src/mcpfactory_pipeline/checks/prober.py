@@ -173,17 +173,11 @@ class ServerProber:
             if self._sandbox is not None and self._process is not None:
                 await call_in_sandbox(evidence, self._requests, self._sandbox, self._process, self._canaries)
             if self._target.url is not None:
-                about = (
-                    evidence.lifecycles,
-                    self._requests.modern,
-                    self._requests.seconds_left,
-                    evidence.answered_reads,
-                )
-                credentials = self._target.headers
+                modern, left, credentials = self._requests.modern, self._requests.seconds_left, self._target.headers
+                about = (evidence.lifecycles, modern, left, evidence.answered_reads)
                 evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=credentials)
                 if "modern" in evidence.lifecycles:
-                    where = (self._url, self._requests.modern, self._requests.seconds_left)
-                    begin = partial(HttpProbeSender, *where, credentials=credentials)
+                    begin = partial(HttpProbeSender, self._url, modern, left, credentials=credentials)
                     made = await asyncio.to_thread(probe_arguments, evidence, self._schemas, begin)
                     evidence.header_arguments = made
                 if self._requests.seconds_left() > 0:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
+from mcpfactory_pipeline.checks.evidence import NotificationStream, ReplayedStream, RequestsBesideStreams, Session
 from mcpfactory_pipeline.checks.exchange import CREDENTIALS, HANDSHAKES, NEEDS_CREDENTIALS, VERSION, WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
@@ -109,22 +109,73 @@ class HttpConversation:
         self.session.exchanges += exchanges
         return exchanges
 
-    async def ask_beside_stream(self, message: Json, patience: float) -> WireExchange | None:
-        """Send a request while a GET stream is open; return None if the server opens no stream."""
-        return await asyncio.to_thread(self._ask_beside_stream, message, patience)
+    async def ask_beside_streams(
+        self, messages: Sequence[Json], patience: float, count: int
+    ) -> RequestsBesideStreams | None:
+        """Send requests while GET streams are open; return None if the server does not open `count` streams."""
+        return await asyncio.to_thread(self._ask_beside_streams, messages, patience, count)
 
-    def _ask_beside_stream(self, message: Json, patience: float) -> WireExchange | None:
-        headers = {**self._headers(""), "Accept": "text/event-stream"}
+    def _ask_beside_streams(
+        self, messages: Sequence[Json], patience: float, count: int
+    ) -> RequestsBesideStreams | None:
+        limit = patience * len(messages) + count * _STREAM_START + 2 * _GLANCE
+        with contextlib.ExitStack() as stack:
+            streams = [heard for _ in range(count) if (heard := self._open_stream(stack, limit)) is not None]
+            if len(streams) < count:
+                return None
+            time.sleep(_GLANCE)
+            before = tuple(map(tuple, streams))
+            sent = len(self.session.messages)
+            exchanges = tuple(self._post(message, patience) for message in messages)
+            time.sleep(_GLANCE)
+            heard = tuple(tuple(one[len(early) :]) for one, early in zip(streams, before, strict=True))
+        on_responses = tuple(one.message for one in self.session.messages[sent:])
+        return RequestsBesideStreams(exchanges, before, heard, on_responses)
+
+    async def replay(self, messages: Sequence[Json], patience: float) -> ReplayedStream | None:
+        """Send requests, and resume the first one's stream after its first event; return None if it has no event ids."""
+        return await asyncio.to_thread(self._replay, messages, patience)
+
+    def _replay(self, messages: Sequence[Json], patience: float) -> ReplayedStream | None:
+        ids = self.session.event_ids
+        known = len(ids)
+        exchanges = tuple(self._post(message, patience) for message in messages)
+        if len(ids) == known or not is_header_text(ids[known]):
+            return None
+        with contextlib.ExitStack() as stack:
+            heard = self._open_stream(stack, _STREAM_START + _UPDATES, {"Last-Event-ID": ids[known]})
+            time.sleep(_UPDATES if heard is not None else 0)
+            return ReplayedStream(exchanges, ids[known], tuple(heard or ()))
+
+    def _open_stream(
+        self, stack: contextlib.ExitStack, limit: float, more: Mapping[str, str] | None = None
+    ) -> list[Json] | None:
+        """Open a stream with GET, and return the list to which a thread adds its messages; None without a stream.
+
+        The stream is closed after `limit` seconds, or at the end of `stack`.
+        """
+        headers = {**self._headers(""), "Accept": "text/event-stream", **(more or {})}
         try:
-            with connected(self._url, patience + _STREAM_START) as connection:
-                connection.sock.settimeout(_STREAM_START)
-                connection.request("GET", self._path, headers=headers)
-                response = connection.getresponse()
-                if not (response.getheader("Content-Type") or "").startswith("text/event-stream"):
-                    return None
-                return self._post(message, patience)
+            connection = stack.enter_context(connected(self._url, limit))
+            sock = connection.sock
+            sock.settimeout(_STREAM_START)
+            connection.request("GET", self._path, headers=headers)
+            response = connection.getresponse()
         except (OSError, http.client.HTTPException):
             return None
+        if response.status != 200 or not (response.getheader("Content-Type") or "").startswith("text/event-stream"):
+            return None
+        sock.settimeout(None)
+        heard: list[Json] = []
+
+        def read() -> None:
+            with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+                for data in _events(response, time.monotonic() + limit, []):
+                    heard.extend(_messages(decode(data)))
+
+        threading.Thread(target=read, daemon=True).start()
+        stack.callback(_shut_down, sock)  # ends the thread
+        return heard
 
     async def listen(
         self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()
