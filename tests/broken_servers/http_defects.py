@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.broken_servers.healthy import Json, SampleServer, text
+from tests.broken_servers.healthy import META, Json, RpcError, SampleServer, text
+from tests.broken_servers.input_requests import Asking
 
 # Name → the rule that must report it. The fault of the handler has the name of the rule, or the name after the colon.
 CHANGES = {
@@ -31,6 +32,8 @@ CHANGES = {
     "Methodless": "http.modern-method",
     "Misnamed": "http.modern-name",
     "Halfnamed": "http.modern-name:tool-names-only",
+    "Unnamed": "http.modern-name:unnamed",
+    "Plaintexter": "http.content-type:plain-calls",
     "Alright": "http.modern-status",
     "Sessional": "http.modern-session",
     "ModernGetter": "http.modern-get",
@@ -112,6 +115,19 @@ class HealthyTagger(Served):
         return text(f"{arguments['name']}\n{arguments['company']}")
 
 
+class Unstatused(Asking):
+    """Refuses clients without a capability with status 200."""
+
+    rule = "http.modern-status"
+    at_url = True
+    amiss = frozenset({"json"})
+
+    def must_ask(self, params: Json) -> bool:
+        if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
+            raise RpcError(-32021, "this tool asks a person", {"requiredCapabilities": {"elicitation": {}}})
+        return super().must_ask(params)
+
+
 class HealthyLogger(Served):
     """Sends log messages on one of the GET streams of a session."""
 
@@ -157,7 +173,7 @@ class Halfrouted(HealthyRegional):
     amiss = frozenset({"unrepeated"})
 
 
-_KINDS = (Tattler, HealthyTagger, HealthyLogger, HealthyRegional, Misrouted, Halfrouted)
+_KINDS = (Unstatused, Tattler, HealthyTagger, HealthyLogger, HealthyRegional, Misrouted, Halfrouted)
 
 
 def served() -> dict[str, type[SampleServer]]:

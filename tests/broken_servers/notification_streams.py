@@ -24,6 +24,29 @@ class Abrupt(SampleServer):
         super().acknowledge(about, honoured)
 
 
+class Unsteady(SampleServer):
+    """Opens its second stream without an acknowledgement."""
+
+    rule = "modern.listen"
+    opened = 0
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        self.opened += 1
+        if self.opened == 2:
+            self.on_stream(about, "notifications/prompts/list_changed")
+        super().acknowledge(about, honoured)
+
+
+class Confiding(SampleServer):
+    """Sends log messages on a stream of notifications."""
+
+    rule = "modern.listen-filtered"
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        super().acknowledge(about, honoured)
+        self.on_stream(about, "notifications/message", level="info", data="fed")
+
+
 class Vague(SampleServer):
     """Does not report the accepted part of a filter."""
 

@@ -50,6 +50,8 @@ class HealthyYoungster(SampleServer):
     """Speaks only the per-request revision."""
 
     def handshake(self, method: str, params: Json) -> Json:
+        if method != "initialize":
+            raise RpcError(-32602, "protocolVersion is missing in _meta")
         raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
 
 
@@ -337,6 +339,27 @@ class Lenient(SampleServer):
 
     def check_metadata(self, meta: Json) -> None:
         super().check_metadata({"io.modelcontextprotocol/clientCapabilities": {}, **meta})
+
+
+class Assuming(HealthyYoungster):
+    """Assumes its newest revision if a request has none."""
+
+    rule = "modern.metadata"
+
+    def handshake(self, method: str, params: Json) -> Json:
+        if method != "tools/list":
+            return super().handshake(method, params)
+        return self.envelope(method, self.method(method, params))
+
+
+class Prefixless(SampleServer):
+    """Declares an extension without a prefix."""
+
+    rule = "modern.extensions"
+
+    def discover(self) -> Json:
+        found = super().discover()
+        return {**found, "capabilities": {**found["capabilities"], "extensions": {"zoo": {}}}}
 
 
 class Agreeable(SampleServer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer, text
+from tests.broken_servers.protocol import HealthyYoungster
 
 
 class Unasked(NamedTuple):
@@ -301,13 +302,10 @@ class Incognito(SampleServer):
         return {key: value for key, value in super().envelope(method, result).items() if key != "_meta"}
 
 
-class Moody(SampleServer):
+class Moody(HealthyYoungster):
     """Each page of a list is for others; it speaks the per-request lifecycle only."""
 
     rule = "modern.cache-pages"
-
-    def handshake(self, method: str, params: Json) -> Json:
-        raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
 
     def per_request(self, method: str, params: Json) -> Json:
         result = super().per_request(method, params)

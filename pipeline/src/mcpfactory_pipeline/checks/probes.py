@@ -214,6 +214,11 @@ def _completion_of_nothing(evidence: Evidence) -> Json | None:
     return {"ref": completion["ref"]} if completion else None
 
 
+def _no_handshake(evidence: Evidence) -> Json | None:
+    """Return {} for servers without the handshake; others may serve a request without a revision to an older client."""
+    return None if "legacy" in evidence.lifecycles else {}
+
+
 def _subscription(evidence: Evidence) -> Json | None:
     return _subscribable(evidence, evidence.capabilities)
 
@@ -285,7 +290,12 @@ _ROWS: Final = (
           result("logging/setLevel"), "legacy", "logging"),
 
     Probe("modern-no-capabilities", "per-request", "tools/list", {}, "request metadata",
-          error(INVALID_PARAMS), "modern", meta={CAPABILITIES: None}),
+          error(INVALID_PARAMS), "modern", "tools", meta={CAPABILITIES: None}),
+    Probe("modern-no-revision", "per-request", "tools/list", _no_handshake, "request metadata without a revision",
+          error(INVALID_PARAMS, tolerates="error"), "modern", "tools", "stdio", meta={VERSION: None}),
+    Probe("modern-no-metadata", "per-request", "tools/list", _no_handshake, "request without metadata",
+          error(INVALID_PARAMS, tolerates="error"), "modern", "tools", "stdio",
+          meta={VERSION: None, CAPABILITIES: None, META + "clientInfo": None}),
     Probe("modern-unknown-version", "per-request", "tools/list", lifecycle="modern", meta={VERSION: LATER_REVISION}),
     Probe("modern-log-level", "per-request", "server/discover", lifecycle="modern", meta={LOG_LEVEL: "debug"}),
     Probe("modern-unknown-method", "per-request", "mcpfactory/nothing", {}, "unknown method",

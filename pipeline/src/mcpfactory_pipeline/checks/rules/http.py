@@ -24,7 +24,13 @@ from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 from mcpfactory_pipeline.checks.transport.argument_probes import DEFECTS
 from mcpfactory_pipeline.checks.transport.conversation import is_jsonrpc_answer
 from mcpfactory_pipeline.checks.transport.http_probes import HTTP_PROBES, http_fault
-from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
+from mcpfactory_runtime.protocol.errors import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    UNSUPPORTED_VERSION,
+)
 from mcpfactory_runtime.types import Json
 
 RULES: Final = RuleTable()
@@ -79,7 +85,10 @@ _SETTINGS: Final = (
     "http.NewCrossOriginProtection().Handler(…) around the handler; Rust: allowed_origins of "
     "StreamableHttpServerConfig"
 )
-_NAMES: Final = http_probe_scope("modern-no-name", "modern-other-name", "modern-other-prompt", "modern-other-resource")
+_NAMES: Final = http_probe_scope(
+    *("modern-no-name", "modern-other-name", "modern-other-prompt", "modern-other-resource"),
+    *("modern-no-prompt-name", "modern-no-resource-name"),
+)
 _ENCODINGS: Final = ("modern-invalid-base64", "modern-half-base64-marker", "modern-encoded")
 _ORIGINS: Final = http_probe_scope(
     *("origin", "origin-begins", "origin-begins-localhost", "origin-ends", "origin-null", "origin-rebound"),
@@ -226,14 +235,27 @@ def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
                 return
 
 
-@rule("http.content-type", 3, gate=True, since=STREAMABLE, over=http_probe_scope("begin", "modern"),
+def _answered_requests(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer | WireExchange] | RuleOutcome:
+    probes = http_probe_scope("begin", "modern")(evidence)
+    if isinstance(probes, RuleOutcome):
+        return probes
+    made = [one for one in evidence.traffic if isinstance(one.sent, dict) and "id" in one.sent]
+    return RuleSubjects([*probes.items, *made], 1, once=True)
+
+
+@rule("http.content-type", 3, gate=True, since=STREAMABLE, over=_answered_requests,
       statement="A request is answered with application/json or text/event-stream.",
       source="MCP basic/transports, Sending Messages to the Server",
       hint="set Content-Type")  # fmt: skip
-def _content_type(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+def _content_type(answer: HttpProbeAnswer | WireExchange) -> Iterator[Fault]:
+    headers = answer.headers.get("content-type", "") if isinstance(answer, HttpProbeAnswer) else answer.media_type
+    kind = headers.partition(";")[0].strip().lower()
     if answer.status == 200 and kind not in ("application/json", "text/event-stream"):
-        yield http_fault(answer, f"the content type is {kind or 'missing'}")
+        words = f"the content type is {kind or 'missing'}"
+        if isinstance(answer, HttpProbeAnswer):
+            yield http_fault(answer, words)
+        else:
+            yield Fault(words, answer.method, answer)
 
 
 row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("notify", "notify-canceled", "respond"),
@@ -395,12 +417,33 @@ MODERN.row("http.modern-name", 3, gate=True, over=_NAMES,
     source="MCP basic/transports/streamable-http, Request Headers",
     hint="compare the header with params.name, or params.uri")  # fmt: skip
 
-MODERN.row("http.modern-status", 3, gate=True,
-    over=http_probe_scope("modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
-    statement=("Unknown methods are answered with status 404; unknown revisions and incomplete metadata with status "
-               "400."),
-    source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions",
+_STATUSES: Final = http_probe_scope(
+    "modern-unknown-method", "modern-unknown-version", "modern-no-capabilities", "modern-no-revision"
+)
+
+
+def _refusals(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer | WireExchange] | RuleOutcome:
+    probes = _STATUSES(evidence)
+    if isinstance(probes, RuleOutcome):
+        return probes
+    # The status of an event stream is sent before its messages.
+    made = [one for one in evidence.traffic if one.code in _BAD_REQUESTS and one.media_type != "text/event-stream"]
+    return RuleSubjects([*probes.items, *made], len(probes.items))
+
+
+_BAD_REQUESTS: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
+
+
+@MODERN.rule("http.modern-status", 3, gate=True, over=_refusals,
+    statement=("Unknown methods are answered with status 404; unknown revisions, incomplete metadata and missing "
+               "capabilities with status 400."),
+    source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions; basic/index, _meta",
     hint="choose the status by the error code")  # fmt: skip
+def _status_of_code(answer: HttpProbeAnswer | WireExchange) -> Iterator[Fault]:
+    if isinstance(answer, HttpProbeAnswer):
+        yield from _STATUSES.faults(answer)
+    elif answer.status != 400:
+        yield Fault(f"error {answer.code} has status {answer.status}, not 400", answer.method, answer)
 
 
 @MODERN.rule("http.modern-session", 3, gate=True, over=http_probe_scope("modern"),

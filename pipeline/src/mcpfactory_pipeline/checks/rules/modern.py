@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.client_capabilities import (
@@ -25,7 +26,7 @@ from mcpfactory_pipeline.checks.rule import (
     not_checked,
     rule_outcome,
 )
-from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome, probed
+from mcpfactory_pipeline.checks.rules.subjects import ProbeScope, missing_lifecycle_outcome, probed
 from mcpfactory_pipeline.checks.transport.conversation import is_acknowledgement, subscription_id
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
@@ -95,6 +96,28 @@ def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
         yield Fault("the result has no capabilities object", "server/discover", exchange)
 
 
+# An identifier of an extension: labels with dots between them, a slash, and a name (basic/index, _meta).
+_LABEL: Final = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_EXTENSION: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
+
+
+@rule("modern.extensions", 3, gate=True, over=lambda evidence: missing_lifecycle_outcome(evidence, "modern") or RuleSubjects([evidence.discover]),
+      statement="Each declared extension has an identifier with a prefix, such as com.example/name, and an object as settings.",
+      source="MCP basic/versioning, Extension Negotiation: identifiers follow the naming rules of _meta keys",
+      hint="use a domain that you own as prefix, in reverse order")  # fmt: skip
+def _extensions(exchange: WireExchange | None) -> Iterator[Fault]:
+    capabilities = ((exchange.result if exchange else None) or {}).get("capabilities")
+    declared = capabilities.get("extensions", {}) if isinstance(capabilities, dict) else {}
+    if not isinstance(declared, dict):
+        yield Fault("extensions is not an object", "server/discover", exchange)
+        return
+    for name, settings in declared.items():
+        if not _EXTENSION.fullmatch(name):
+            yield Fault(f"the extension {name!r} has no identifier with a prefix", "server/discover", exchange)
+        elif not isinstance(settings, dict):
+            yield Fault(f"the settings of the extension {name!r} are not an object", "server/discover", exchange)
+
+
 @rule("modern.result-type", 5, gate=True, over=_answers(by_method=True),
       statement="Every result has a resultType.",
       source="MCP basic/index, Responses: resultType is required",
@@ -120,10 +143,26 @@ def _cacheable(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(f"cacheScope is {scope!r}, neither public nor private", exchange.method, exchange)
 
 
-row("modern.metadata", 3, gate=True, over=probed("modern-no-capabilities"),
-    statement=f"A request without the client's capabilities in its metadata is answered with error {INVALID_PARAMS}.",
-    source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
-    hint="check _meta before you run the method")  # fmt: skip
+# The first probe is sent to every server with tools; see `probes` for the others.
+_INCOMPLETE: Final = tuple(map(probed, ("modern-no-capabilities", "modern-no-revision", "modern-no-metadata")))
+
+
+def _incomplete(evidence: Evidence) -> RuleSubjects[tuple[ProbeScope, WireExchange]] | RuleOutcome:
+    first = _INCOMPLETE[0](evidence)
+    if isinstance(first, RuleOutcome):
+        return first
+    sent = [(one, evidence.probes.get(one.probe.name)) for one in _INCOMPLETE]
+    return RuleSubjects([(one, exchange) for one, exchange in sent if exchange is not None])
+
+
+@rule("modern.metadata", 3, gate=True, over=_incomplete,
+      statement=(f"A request without the client's capabilities is answered with error {INVALID_PARAMS}. If the server has no "
+                 "handshake, so is a request without revision (another error is tolerated)."),
+      source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
+      hint="check _meta before you run the method")  # fmt: skip
+def _metadata(sent: tuple[ProbeScope, WireExchange]) -> Iterator[Fault]:
+    scope, exchange = sent
+    yield from scope.faults(exchange)
 
 
 @rule("modern.unknown-version", 3, gate=True, over=probed("modern-unknown-version"),
@@ -373,10 +412,12 @@ def _listen(streams: _Streams) -> Iterator[Fault]:
     if not first.heard:
         came = "an answer" if first.answer is not None else "the end of the stream" if first.ended else "nothing"
         yield _fault(f"the stream begins with {came}, not with its acknowledgement", first)
-    elif not is_acknowledgement(first.heard[0]):
-        yield _fault(f"the stream begins with {first.heard[0].get('method')}, not with its acknowledgement", first)
-    elif not isinstance(_params(first.heard[0]).get("notifications"), dict):
-        yield _fault("the acknowledgement does not list the accepted notifications", first)
+    for stream in streams:
+        begins = stream.heard[0] if stream.heard else None
+        if begins is not None and not is_acknowledgement(begins):
+            yield _fault(f"the stream begins with {begins.get('method')}, not with its acknowledgement", stream)
+        elif begins is not None and not isinstance(_params(begins).get("notifications"), dict):
+            yield _fault("the acknowledgement does not list the accepted notifications", stream)
 
 
 @rule("modern.listen-request-id", 3, gate=True, over=_streams,
@@ -405,7 +446,7 @@ def _wanted(streams: _Streams) -> Iterator[Fault]:
                 more = [key for key, value in _honoured(one).items() if value and not _is_asked(asked, key, value)]
                 if more and one is next(filter(is_acknowledgement, stream.heard)):
                     yield _fault(f"the acknowledgement accepts {', '.join(more)}, which was not requested", stream)
-            elif not _is_wanted(one, asked):
+            elif not _is_wanted(one, asked, [each.request["id"] for each in streams]):
                 yield _fault(f"{one.get('method')} was sent, but not requested", stream)
 
 
@@ -415,12 +456,14 @@ def _is_asked(asked: Json, key: str, value: Any) -> bool:
     return bool(asked.get(key))
 
 
-def _is_wanted(message: Json, asked: Json) -> bool:
-    """Return True if a filter allows a notification; filters restrict only notifications about changes."""
+def _is_wanted(message: Json, asked: Json, streams: Sequence[Any]) -> bool:
+    """Return True if a notification may be sent on a stream: it was requested, ends a stream, or is no core message."""
     method = str(message.get("method"))
     if method == _UPDATED:
         return _params(message).get("uri") in asked.get("resourceSubscriptions", [])
-    return method not in _KINDS or bool(asked.get(_KINDS[method]))
+    if method == "notifications/cancelled":
+        return _params(message).get("requestId") in streams
+    return method not in LATEST.notifications or bool(asked.get(_KINDS.get(method, "")))
 
 
 @rule("modern.listen-concurrent", 3, gate=True, over=_streams,

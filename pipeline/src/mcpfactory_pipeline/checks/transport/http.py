@@ -163,7 +163,7 @@ class HttpConversation:
             response = connection.getresponse()
         except (OSError, http.client.HTTPException):
             return None
-        if response.status != 200 or not (response.getheader("Content-Type") or "").startswith("text/event-stream"):
+        if response.status != 200 or _media_type(response) != "text/event-stream":
             return None
         sock.settimeout(None)
         heard: list[Json] = []
@@ -217,13 +217,13 @@ class HttpConversation:
         if isinstance(message, dict):
             self._log.sent(message)
         began = time.monotonic()
-        status, problem = 0, ""
+        status, problem, kind = 0, "", ""
         came: list[Json] = []
         try:
             with connected(self._url, patience) as connection:
                 connection.request("POST", self._path, body, self._headers(message))
                 response = connection.getresponse()
-                status = response.status
+                status, kind = response.status, _media_type(response)
                 if self._follows(response):
                     return self._post(message, max(patience - (time.monotonic() - began), 0.1))
                 if isinstance(message, dict) and message.get("method") == "initialize":
@@ -239,9 +239,8 @@ class HttpConversation:
         if received is None and not problem and isinstance(message, dict) and "id" not in message:
             return WireExchange(message, None, "", status)  # servers do not answer notifications
         problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
-        return WireExchange(
-            message, received, problem, status, round(1000 * (time.monotonic() - began)), tuple(came[1:])
-        )
+        took = round(1000 * (time.monotonic() - began))
+        return WireExchange(message, received, problem, status, took, tuple(came[1:]), media_type=kind)
 
     def _follows(self, response: http.client.HTTPResponse) -> bool:
         """Follow a redirect within the origin; return True if the response was such a redirect.
@@ -261,7 +260,7 @@ class HttpConversation:
         """Return the first answer (with `several`, all answers), and the reason if no answer arrived."""
         if response.status == NEEDS_CREDENTIALS:
             return [], f"HTTP status {response.status}: {CREDENTIALS}"
-        kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+        kind = _media_type(response)
         location = response.getheader("Location") or ""
         if redirect := redirect_of("POST", urlunsplit(self._url), response.status, location):
             return [], redirect.reason
@@ -340,7 +339,7 @@ class _OpenStream:
 
     def open(self, response: http.client.HTTPResponse, sock: socket.socket) -> None:
         """Read the server's response: a stream, or a single body."""
-        if (response.getheader("Content-Type") or "").startswith("text/event-stream"):
+        if _media_type(response) == "text/event-stream":
             self._lines, self._sock = _events(response, time.monotonic() + 3600, []), sock
         else:
             self._messages += _messages(decode(response.read(MAX_MESSAGE)))
@@ -407,6 +406,10 @@ def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConn
 
 def _messages(value: object) -> list[Json]:
     return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
+
+
+def _media_type(response: http.client.HTTPResponse) -> str:
+    return (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
 
 
 def _shut_down(sock: socket.socket) -> None:

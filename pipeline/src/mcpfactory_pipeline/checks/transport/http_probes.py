@@ -98,6 +98,13 @@ def _with_code(wanted: int, code: int) -> HttpExpectation:
     return lambda answer: status(wanted)(answer) if answer.code == code else iter(())
 
 
+def _malformed(answer: HttpProbeAnswer) -> Iterator[Fault]:
+    """Expect the error for incomplete metadata, or for metadata that differs from a header."""
+    if answer.status != 400 or answer.code not in (INVALID_PARAMS, HEADER_MISMATCH):
+        words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {INVALID_PARAMS}"
+        yield http_fault(answer, words, _tolerated(answer))
+
+
 def _no(problem: Callable[[HttpProbeAnswer], bool], words: str = "{what} got status {status}") -> HttpExpectation:
     """Expect an answer without the given problem; `words` is a format string with `status` and `what`."""
 
@@ -323,12 +330,19 @@ _ROWS: Final = (
               {"Mcp-Name": "mcpfactory_other"}, "prompts/get", _params("prompts/get"), when=_known("prompts/get")),
     HttpProbe("modern-other-resource", "modern", "resources/read with the Mcp-Name of another resource", mismatch,
               {"Mcp-Name": "mcpfactory:other"}, "resources/read", _params("resources/read"), when=_known("resources/read")),
+    HttpProbe("modern-no-prompt-name", "modern", "prompts/get without Mcp-Name", mismatch, method="prompts/get",
+              params=_params("prompts/get"), when=_known("prompts/get")),
+    HttpProbe("modern-no-resource-name", "modern", "resources/read without Mcp-Name", mismatch, method="resources/read",
+              params=_params("resources/read"), when=_known("resources/read")),
     HttpProbe("modern-unknown-method", "modern", "an unknown method", _with_code(404, METHOD_NOT_FOUND),
               method="mcpfactory/nothing"),
     HttpProbe("modern-unknown-version", "modern", "an unknown revision", _with_code(400, UNSUPPORTED_VERSION),
               {"MCP-Protocol-Version": LATER_REVISION}, "tools/list", meta={VERSION: LATER_REVISION}),
     HttpProbe("modern-no-capabilities", "modern", "metadata without the client's capabilities",
               _with_code(400, INVALID_PARAMS), method="tools/list", meta={CAPABILITIES: None}),
+    # A server that also has sessions may treat a request without a revision as one of an older client.
+    HttpProbe("modern-no-revision", "modern", "metadata without a revision", _malformed, method="tools/list",
+              meta={VERSION: None}, when=lambda asker: "begin" not in asker.answers),
     HttpProbe("modern-get", "modern", "GET", status(405), {"Mcp-Method": None, "Accept": "text/event-stream"}, verb="GET"),
     HttpProbe("modern-array", "modern", "an array", _refused_or_error, method="tools/list", body=_SECOND),
     HttpProbe("modern-response", "modern", "a response", _refused_or_error, body=_RESPONSE),
