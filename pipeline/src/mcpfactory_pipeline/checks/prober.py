@@ -190,8 +190,8 @@ class ServerProber:
             access = (self._target.headers, evidence.lifecycles, self._requests.modern, self._requests.seconds_left)
             evidence.authorization = await asyncio.to_thread(probe_authorization, self._url, *access)
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}
-        modern = [self._requests.modern] if "modern" in evidence.lifecycles else []
-        evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *modern)
+        per_request = [self._requests.modern] if "modern" in evidence.lifecycles else []
+        evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *per_request)
 
     # --- the sessions ---
 

@@ -128,9 +128,9 @@ class HttpConversation:
             sent = len(self.session.messages)
             exchanges = tuple(self._post(message, patience) for message in messages)
             time.sleep(_GLANCE)
-            heard = tuple(tuple(one[len(early) :]) for one, early in zip(streams, before, strict=True))
+            after = tuple(tuple(one[len(early) :]) for one, early in zip(streams, before, strict=True))
         on_responses = tuple(one.message for one in self.session.messages[sent:])
-        return RequestsBesideStreams(exchanges, before, heard, on_responses)
+        return RequestsBesideStreams(exchanges, before, after, on_responses)
 
     async def replay(self, messages: Sequence[Json], patience: float) -> ReplayedStream | None:
         """Send requests, and resume the first one's stream after its first event; return None if it has no event ids."""
