@@ -173,7 +173,9 @@ class HttpConversation:
                 for data in _events(response, time.monotonic() + limit, []):
                     heard.extend(_messages(decode(data)))
 
-        threading.Thread(target=read, daemon=True).start()
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        stack.callback(reader.join, 1.0)
         stack.callback(_shut_down, sock)  # ends the thread
         return heard
 
