@@ -91,6 +91,17 @@ class Demanding(Asking):
         return super().must_ask(params)
 
 
+class Curt(Asking):
+    """Refuses clients without elicitation with another error."""
+
+    rule = "modern.missing-capability"
+
+    def must_ask(self, params: Json) -> bool:
+        if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
+            raise RpcError(-32603, "nobody to ask")
+        return super().must_ask(params)
+
+
 class HealthyDemander(Demanding):
     """Refuses clients without elicitation, as the specification requires."""
 

@@ -352,6 +352,28 @@ class Assuming(HealthyYoungster):
         return self.envelope(method, self.method(method, params))
 
 
+class PoliteYoungster(HealthyYoungster):
+    """Responds to notifications."""
+
+    rule = "modern.notifications"
+
+    def respond(self, message: Json) -> Json | None:
+        if message.get("method", "").startswith("notifications/mcpfactory"):
+            return {"jsonrpc": "2.0", "id": 0, "error": {"code": -32601, "message": "no such notification"}}
+        return super().respond(message)
+
+
+class SplittingYoungster(HealthyYoungster):
+    """Ends a message at every kind of line separator, even within a text."""
+
+    rule = "modern.unescaped-text"
+    own_process = True
+
+    def feed(self, line: str) -> None:
+        for part in line.splitlines():
+            super().feed(part)
+
+
 class Prefixless(SampleServer):
     """Declares an extension without a prefix."""
 

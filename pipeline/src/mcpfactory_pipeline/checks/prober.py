@@ -280,6 +280,8 @@ class ServerProber:
             await self._probe_all(conversation, "per-request")
             if first:
                 await self._examine(conversation)
+                if self._target.url is None:
+                    await self._send_all(conversation, "per-request strays")
             else:
                 await self._probe(conversation, "modern-list", self._requests.message("tools/list"))
                 await self._probe_all(conversation, "first contact")

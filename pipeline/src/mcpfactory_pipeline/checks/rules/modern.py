@@ -10,6 +10,7 @@ from mcpfactory_pipeline.checks.client_capabilities import (
     MAX_ROUNDS,
     declared_client_capabilities,
     input_requests,
+    params_without_meta,
     request_state,
     undeclared_client_capability,
 )
@@ -26,7 +27,7 @@ from mcpfactory_pipeline.checks.rule import (
     not_checked,
     rule_outcome,
 )
-from mcpfactory_pipeline.checks.rules.subjects import ProbeScope, missing_lifecycle_outcome, probed
+from mcpfactory_pipeline.checks.rules.subjects import ProbeScopes, missing_lifecycle_outcome, probed
 from mcpfactory_pipeline.checks.transport.conversation import is_acknowledgement, subscription_id
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
@@ -144,25 +145,34 @@ def _cacheable(exchange: WireExchange) -> Iterator[Fault]:
 
 
 # The first probe is sent to every server with tools; see `probes` for the others.
-_INCOMPLETE: Final = tuple(map(probed, ("modern-no-capabilities", "modern-no-revision", "modern-no-metadata")))
+_INCOMPLETE: Final = ProbeScopes(
+    tuple(map(probed, ("modern-no-capabilities", "modern-no-revision", "modern-no-metadata")))
+)
+
+row("modern.metadata", 3, gate=True, over=_INCOMPLETE,
+    statement=(f"A request without the client's capabilities is answered with error {INVALID_PARAMS}. If the server has no "
+               "handshake, so is a request without revision (another error is tolerated)."),
+    source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
+    hint="check _meta before you run the method")  # fmt: skip
 
 
-def _incomplete(evidence: Evidence) -> RuleSubjects[tuple[ProbeScope, WireExchange]] | RuleOutcome:
-    first = _INCOMPLETE[0](evidence)
-    if isinstance(first, RuleOutcome):
-        return first
-    sent = [(one, evidence.probes.get(one.probe.name)) for one in _INCOMPLETE]
-    return RuleSubjects([(one, exchange) for one, exchange in sent if exchange is not None])
+def _only_stdio(evidence: Evidence) -> RuleOutcome | None:
+    if evidence.transport != "stdio" or "legacy" in evidence.lifecycles:
+        return not_applicable("the rules legacy or http check this server")
+    return None
 
 
-@rule("modern.metadata", 3, gate=True, over=_incomplete,
-      statement=(f"A request without the client's capabilities is answered with error {INVALID_PARAMS}. If the server has no "
-                 "handshake, so is a request without revision (another error is tolerated)."),
-      source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
-      hint="check _meta before you run the method")  # fmt: skip
-def _metadata(sent: tuple[ProbeScope, WireExchange]) -> Iterator[Fault]:
-    scope, exchange = sent
-    yield from scope.faults(exchange)
+_STRAYS: Final = ("modern-notification", "modern-late-cancellation")
+
+row("modern.notifications", 3, gate=True, over=ProbeScopes(tuple(probed(name, given=_only_stdio) for name in _STRAYS)),
+    statement="A notification is never answered, even if its method is unknown, or if it cancels nothing.",
+    source="MCP basic/index, Notifications: the receiver must not send a response",
+    hint="send no answer to a message without an id")  # fmt: skip
+
+row("modern.unescaped-text", 5, gate=True, over=probed("modern-unescaped-text", given=_only_stdio),
+    statement="A message with unescaped Unicode line separators in a text is answered: only line feeds end messages.",
+    source="MCP basic/transports/stdio: messages are delimited by newlines; RFC 8259 §7",
+    hint="split the input at line feeds only, and decode it as UTF-8")  # fmt: skip
 
 
 @rule("modern.unknown-version", 3, gate=True, over=probed("modern-unknown-version"),
@@ -287,6 +297,35 @@ def _ends(rounds: _Dialogue) -> Iterator[Fault]:
     if len(rounds) > MAX_ROUNDS and input_requests(rounds[-1]):
         where = str(rounds[0].params.get("name", rounds[0].method))
         yield Fault(f"after {MAX_ROUNDS} answers, the server still asks for input", where, rounds[-1])
+
+
+def _undeclared_requests(evidence: Evidence) -> RuleSubjects[tuple[WireExchange, WireExchange]] | RuleOutcome:
+    """Select the requests without capabilities that ask for input if they are repeated with capabilities."""
+    dialogues = _dialogues(evidence)
+    if isinstance(dialogues, RuleOutcome):
+        return dialogues
+    pairs = zip(evidence.traffic, evidence.traffic[1:], strict=False)
+    found = [
+        (without, again)
+        for without, again in pairs
+        if has_per_request_metadata(without)
+        and not declared_client_capabilities(without)
+        and (without.method, params_without_meta(without.sent)) == (again.method, params_without_meta(again.sent))
+        and input_requests(again)
+    ]
+    return RuleSubjects(found, 1, once=True)
+
+
+@rule("modern.missing-capability", 3, gate=True, over=_undeclared_requests,
+      statement=(f"If a request fails only because the client lacks a capability, its error is {MISSING_CAPABILITY}. A "
+                 "result is also accepted."),
+      source="MCP basic/index, _meta: the server must return MissingRequiredClientCapabilityError",
+      hint=f"return error {MISSING_CAPABILITY} with data.requiredCapabilities")  # fmt: skip
+def _missing_capability(pair: tuple[WireExchange, WireExchange]) -> Iterator[Fault]:
+    without = pair[0]
+    if without.code is not None and without.code != MISSING_CAPABILITY:
+        words = f"without capabilities, expected error {MISSING_CAPABILITY} or a result, got {describe_answer(without)}"
+        yield Fault(words, str(without.params.get("name", without.method)), without)
 
 
 def _states(evidence: Evidence) -> RuleSubjects[ModifiedStateAnswer] | RuleOutcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import http.client
 import json
 import time
@@ -527,7 +528,8 @@ def _events(
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
     answer, other, data = b"", b"", list[bytes]()
     while not answer and read < _MOST and (piece := response.read1(_MOST)):
-        read += len(piece)
+        piece = piece if read else piece.removeprefix(codecs.BOM_UTF8)
+        read += len(piece) or 1
         *whole, rest = (rest + piece).split(b"\n")
         lines += whole
         for line in whole:
