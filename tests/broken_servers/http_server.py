@@ -75,6 +75,8 @@ class ServerHandler(BaseHTTPRequestHandler):
             self.answer(400 if refused else 400 if self.wrong("notification-status") else 202, answer)
         elif VERSION in (message.get("params") or {}).get("_meta", {}):
             self.answer_modern(message)
+        elif modern and "id" in message:
+            self.answer(400, self.error(message["id"], -32602, "protocolVersion is missing in _meta"))
         else:
             self.answer_legacy(message)
 

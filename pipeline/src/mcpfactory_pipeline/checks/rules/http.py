@@ -20,6 +20,7 @@ from mcpfactory_pipeline.checks.evidence import (
 )
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED, WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
+from mcpfactory_pipeline.checks.rules.modern import has_per_request_metadata
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 from mcpfactory_pipeline.checks.transport.argument_probes import DEFECTS
 from mcpfactory_pipeline.checks.transport.conversation import is_jsonrpc_answer
@@ -427,7 +428,8 @@ def _refusals(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer | WireExchange
     if isinstance(probes, RuleOutcome):
         return probes
     # The status of an event stream is sent before its messages.
-    made = [one for one in evidence.traffic if one.code in _BAD_REQUESTS and one.media_type != "text/event-stream"]
+    refused = [one for one in evidence.traffic if one.code in _BAD_REQUESTS and has_per_request_metadata(one)]
+    made = [one for one in refused if one.media_type != "text/event-stream"]
     return RuleSubjects([*probes.items, *made], len(probes.items))
 
 

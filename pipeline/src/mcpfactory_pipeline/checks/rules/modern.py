@@ -496,7 +496,7 @@ def _is_asked(asked: Json, key: str, value: Any) -> bool:
 
 
 def _is_wanted(message: Json, asked: Json, streams: Sequence[Any]) -> bool:
-    """Return True if a notification may be sent on a stream: it was requested, ends a stream, or is no core message."""
+    """Return True if a notification may be sent on a stream: it was requested, ends a stream, or is not a core message."""
     method = str(message.get("method"))
     if method == _UPDATED:
         return _params(message).get("uri") in asked.get("resourceSubscriptions", [])
