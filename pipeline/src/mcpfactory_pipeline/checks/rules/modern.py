@@ -103,20 +103,15 @@ _EXTENSION: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/(?:[A-Za-z0-9](?:[A-Za
 
 
 @rule("modern.extensions", 3, gate=True, over=lambda evidence: missing_lifecycle_outcome(evidence, "modern") or RuleSubjects([evidence.discover]),
-      statement="Each declared extension has an identifier with a prefix, such as com.example/name, and an object as settings.",
+      statement="Each declared extension has an identifier with a prefix, such as com.example/name.",
       source="MCP basic/versioning, Extension Negotiation: identifiers follow the naming rules of _meta keys",
       hint="use a domain that you own as prefix, in reverse order")  # fmt: skip
 def _extensions(exchange: WireExchange | None) -> Iterator[Fault]:
     capabilities = ((exchange.result if exchange else None) or {}).get("capabilities")
-    declared = capabilities.get("extensions", {}) if isinstance(capabilities, dict) else {}
-    if not isinstance(declared, dict):
-        yield Fault("extensions is not an object", "server/discover", exchange)
-        return
-    for name, settings in declared.items():
+    declared = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+    for name in declared if isinstance(declared, dict) else ():
         if not _EXTENSION.fullmatch(name):
             yield Fault(f"the extension {name!r} has no identifier with a prefix", "server/discover", exchange)
-        elif not isinstance(settings, dict):
-            yield Fault(f"the settings of the extension {name!r} are not an object", "server/discover", exchange)
 
 
 @rule("modern.result-type", 5, gate=True, over=_answers(by_method=True),
