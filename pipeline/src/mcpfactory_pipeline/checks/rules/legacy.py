@@ -244,7 +244,7 @@ def _ids(evidence: Evidence) -> RuleOutcome:
 
 
 def _is_refusal(exchange: WireExchange) -> bool:
-    """Return True for an HTTP error, to which clients need no id; the official Python SDK 1 sends an id of its own."""
+    """Return True for an HTTP error, to which clients need no id; the official Python SDK 1 sends another id."""
     return exchange.status >= 400 and exchange.error is not None
 
 
