@@ -182,7 +182,7 @@ class Changed(SampleServer):
 
     def handshake(self, method: str, params: Json) -> Json:
         if self.young:
-            raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
+            raise RpcError(-32602, "protocolVersion is missing in _meta")
         return self.changed(method, params, super().handshake)
 
     def per_request(self, method: str, params: Json) -> Json:

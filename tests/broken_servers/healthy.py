@@ -152,6 +152,17 @@ class SampleServer:
     def unsubscribe(self, uri: str) -> Json:
         return {}
 
+    def repeated(self, params: Json) -> list[tuple[str, str]]:
+        """Return (header, value) for the arguments of a call that headers repeat over HTTP."""
+        schemas = [tool["inputSchema"] for tool in self.tools() if tool["name"] == params.get("name")]
+        marked = [(key, one) for schema in schemas for key, one in schema.get("properties", {}).items()]
+        given = params.get("arguments") or {}
+        return [
+            (f"Mcp-Param-{one['x-mcp-header']}", str(given[key]))
+            for key, one in marked
+            if "x-mcp-header" in one and given.get(key) is not None
+        ]
+
     # --- the protocol ---
 
     def initialize(self, requested: str) -> Json:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from tests.broken_servers.healthy import META, Json, RpcError, SampleServer, text
+from tests.broken_servers.protocol import HealthyYoungster
 
 FORM = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
 STATE = '{"keeper": false}'
@@ -74,6 +75,65 @@ class Presumptuous(Asking):
     def must_ask(self, params: Json) -> bool:
         self.able = self.able or "elicitation" in params["_meta"][META + "clientCapabilities"]
         return self.able and "inputResponses" not in params
+
+
+class Demanding(Asking):
+    """Lists the missing capabilities of a client in a list, not in an object."""
+
+    rule = "modern.error-data"
+
+    def needs(self) -> Any:
+        return ["elicitation"]
+
+    def must_ask(self, params: Json) -> bool:
+        if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
+            raise RpcError(-32021, "this tool asks a person", {"requiredCapabilities": self.needs()})
+        return super().must_ask(params)
+
+
+class Curt(Asking):
+    """Refuses clients without elicitation with another error."""
+
+    rule = "modern.missing-capability"
+
+    def must_ask(self, params: Json) -> bool:
+        if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
+            raise RpcError(-32603, "nobody to ask")
+        return super().must_ask(params)
+
+
+class HealthyDemander(Demanding):
+    """Refuses clients without elicitation, as the specification requires."""
+
+    rule = ""
+
+    def needs(self) -> Any:
+        return {"elicitation": {"form": {}}}
+
+
+class Oblivious(SampleServer):
+    """Does not repeat the unsupported revision of a request."""
+
+    rule = "modern.error-data"
+
+    def check_metadata(self, meta: Json) -> None:
+        try:
+            super().check_metadata(meta)
+        except RpcError as error:
+            error.body.get("data", {}).pop("requested", None)
+            raise
+
+
+class Misjudging(HealthyYoungster):
+    """Reports an unknown prompt as an unsupported revision, of a revision that it supports."""
+
+    rule = "modern.error-codes"
+    follows = frozenset({"features.unknown-prompt"})
+
+    def get_prompt(self, name: str, arguments: Json) -> Json:
+        if name != "tour":
+            raise RpcError(-32022, "no such prompt", {"supported": self.moderns, "requested": self.moderns[-1]})
+        return super().get_prompt(name, arguments)
 
 
 class Formal(SampleServer):

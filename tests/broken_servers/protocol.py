@@ -50,6 +50,8 @@ class HealthyYoungster(SampleServer):
     """Speaks only the per-request revision."""
 
     def handshake(self, method: str, params: Json) -> Json:
+        if method != "initialize":
+            raise RpcError(-32602, "protocolVersion is missing in _meta")
         raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
 
 
@@ -125,6 +127,14 @@ class Cacophonist(Chatterbox):
             told % (b"o" * 17_000_000),
         )
         sys.stdout.buffer.write(b"\n".join(lines) + b"\n")
+        sys.stdout.flush()
+
+
+class Marker(Chatterbox):
+    """Begins its output with a byte order mark."""
+
+    def begin(self) -> None:
+        sys.stdout.buffer.write(b"\xef\xbb\xbf")
         sys.stdout.flush()
 
 
@@ -331,6 +341,49 @@ class Lenient(SampleServer):
         super().check_metadata({"io.modelcontextprotocol/clientCapabilities": {}, **meta})
 
 
+class Assuming(HealthyYoungster):
+    """Assumes its newest revision if a request has none."""
+
+    rule = "modern.metadata"
+
+    def handshake(self, method: str, params: Json) -> Json:
+        if method != "tools/list":
+            return super().handshake(method, params)
+        return self.envelope(method, self.method(method, params))
+
+
+class PoliteYoungster(HealthyYoungster):
+    """Responds to notifications."""
+
+    rule = "modern.notifications"
+
+    def respond(self, message: Json) -> Json | None:
+        if message.get("method", "").startswith("notifications/mcpfactory"):
+            return {"jsonrpc": "2.0", "id": 0, "error": {"code": -32601, "message": "no such notification"}}
+        return super().respond(message)
+
+
+class SplittingYoungster(HealthyYoungster):
+    """Ends a message at every kind of line separator, even within a text."""
+
+    rule = "modern.unescaped-text"
+    own_process = True
+
+    def feed(self, line: str) -> None:
+        for part in line.splitlines():
+            super().feed(part)
+
+
+class Prefixless(SampleServer):
+    """Declares an extension without a prefix."""
+
+    rule = "modern.extensions"
+
+    def discover(self) -> Json:
+        found = super().discover()
+        return {**found, "capabilities": {**found["capabilities"], "extensions": {"zoo": {}}}}
+
+
 class Agreeable(SampleServer):
     """Accepts any requested revision."""
 
@@ -456,6 +509,16 @@ class Rememberer(HealthyYoungster):
     def tools(self) -> list[Json]:
         more = {"name": "close_gate", "description": "Close the gate of the zoo.", "inputSchema": {"type": "object"}}
         return [*super().tools(), *([more] if self.called_before else [])]
+
+
+class Prompter(Rememberer):
+    """Lists another prompt after a call."""
+
+    def tools(self) -> list[Json]:
+        return super().tools()[:2]
+
+    def prompts(self) -> list[Json]:
+        return [*super().prompts(), *([{"name": "leave"}] if self.called_before else [])]
 
 
 class ShortSighted(SampleServer):

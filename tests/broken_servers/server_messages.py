@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer, text
+from tests.broken_servers.protocol import HealthyYoungster
 
 
 class Unasked(NamedTuple):
@@ -24,12 +25,12 @@ ASK: Json = {"message": "Who are you?", "requestedSchema": {"type": "object", "p
 
 # One message each; the name describes it.
 MESSAGES: dict[str, Unasked] = {
-    "Beggar": Unasked("server-messages.undeclared-requests", "roots/list", {}, id="zoo-1"),
-    "Interviewer": Unasked("server-messages.undeclared-requests", "elicitation/create", ASK, id="zoo-1"),
+    "Beggar": Unasked("server-messages.undeclared-requests", "roots/list", {}, id="zoo"),
+    "Interviewer": Unasked("server-messages.undeclared-requests", "elicitation/create", ASK, id="zoo"),
     "Daydreamer": Unasked(
-        "server-messages.undeclared-requests", "sampling/createMessage", {"messages": [], "maxTokens": 10}, id="zoo-1"
+        "server-messages.undeclared-requests", "sampling/createMessage", {"messages": [], "maxTokens": 10}, id="zoo"
     ),
-    "Caller": Unasked("server-messages.modern-requests", "ping", {}, modern=True, id="zoo-1"),
+    "Caller": Unasked("server-messages.modern-requests", "ping", {}, modern=True, id="zoo"),
     "Listless": Unasked("server-messages.json-rpc", NEW_TOOLS, ["emergency"]),
     "Numbered": Unasked("server-messages.json-rpc", NEW_TOOLS, {}, id=7),
     "Neologist": Unasked("server-messages.known-notifications", "notifications/zoo/fed", {"animal": "Leo"}),
@@ -53,6 +54,7 @@ class Talkative(SampleServer):
     """Base of the servers in the table: sends an unrequested message."""
 
     unasked: Unasked
+    spoken = 0
 
     def handshake(self, method: str, params: Json) -> Json:
         if method == "tools/call" and not self.unasked.modern:
@@ -65,7 +67,8 @@ class Talkative(SampleServer):
         return super().per_request(method, params)
 
     def speak(self) -> None:
-        about = {} if self.unasked.id is None else {"id": self.unasked.id}
+        self.spoken += 1
+        about = {} if self.unasked.id is None else {"id": f"{self.unasked.id}-{self.spoken}"}
         self.write({"jsonrpc": "2.0", **about, "method": self.unasked.method, "params": self.unasked.params})
 
     def capabilities(self) -> Json:
@@ -86,6 +89,27 @@ class Hasty(SampleServer):
 
     def initialize(self, requested: str) -> Json:
         self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": "roots/list"})
+        return super().initialize(requested)
+
+
+class Pinger(SampleServer):
+    """Pings the client before each call, always with the same ID."""
+
+    rule = "server-messages.request-ids"
+
+    def called(self, name: str, arguments: Json, token: Any) -> Json:
+        if self.agreed:
+            self.write({"jsonrpc": "2.0", "id": "alive", "method": "ping"})
+        return super().called(name, arguments, token)
+
+
+class Nullity(SampleServer):
+    """Sends a request with the ID null."""
+
+    rule = "server-messages.json-rpc"
+
+    def initialize(self, requested: str) -> Json:
+        self.write({"jsonrpc": "2.0", "id": None, "method": "ping"})
         return super().initialize(requested)
 
 
@@ -278,13 +302,10 @@ class Incognito(SampleServer):
         return {key: value for key, value in super().envelope(method, result).items() if key != "_meta"}
 
 
-class Moody(SampleServer):
+class Moody(HealthyYoungster):
     """Each page of a list is for others; it speaks the per-request lifecycle only."""
 
     rule = "modern.cache-pages"
-
-    def handshake(self, method: str, params: Json) -> Json:
-        raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
 
     def per_request(self, method: str, params: Json) -> Json:
         result = super().per_request(method, params)
@@ -307,7 +328,7 @@ class HealthyNarrator(SampleServer):
         self.tell("notifications/tools/list_changed")
         self.tell("notifications/progress", progressToken=token, progress=0.5, message="half")
         self.tell("notifications/progress", progressToken=token, progress=0.75)
-        self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": "ping"})
+        self.write({"jsonrpc": "2.0", "id": f"zoo-{token}", "method": "ping"})
         return self.call_tool(name, arguments)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
+from mcpfactory_pipeline.checks.client_capabilities import asks_for_input, params_without_meta
 from mcpfactory_pipeline.checks.evidence import (
     AnswerDuringSlowCall,
     CallComparison,
@@ -137,8 +137,8 @@ class CallComparer:
             before = [await self._call(*one) for one in pair]
             both = await self._conversation.overlap([self._request(*one) for one in pair], ANSWER)
             after = [await self._call(*one) for one in pair]
-            if len(both) < len(pair):
-                return
+            if len(both) < len(pair) or any(map(asks_for_input, both)):
+                return  # a call that asks for input has its result only after the answer
             for at, (tool, _) in enumerate(pair):
                 usual = (before[at], after[at])
                 rival = before[1 - at]

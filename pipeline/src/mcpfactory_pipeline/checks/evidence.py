@@ -102,6 +102,29 @@ class NotificationStream:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestsBesideStreams:
+    """Requests while GET streams are open.
+
+    Each item of `before` and `heard` has the messages on one GET stream, before and after the first request. The messages in
+    `on_responses` arrived before the answers, on the responses to the requests.
+    """
+
+    exchanges: tuple[WireExchange, ...]
+    before: tuple[tuple[Json, ...], ...]
+    heard: tuple[tuple[Json, ...], ...]
+    on_responses: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedStream:
+    """Requests, and the messages that a server sent when the first one's stream was resumed after its first event."""
+
+    exchanges: tuple[WireExchange, ...]
+    event: str
+    heard: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ModifiedStateAnswer:
     """Answer to a retry with a modified `requestState`, and answers to the unmodified state."""
 
@@ -381,7 +404,7 @@ class Evidence:
     # Calls in older protocol revisions; `title` is the revision.
     older: list[RecordedCall] = field(default_factory=list)
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
-    lists_around_calls: list[tuple[Listing, Listing]] = field(default_factory=list)  # tools before and after calls
+    lists_around_calls: list[tuple[Listing, Listing]] = field(default_factory=list)  # lists before and after calls
     # Exchanges with a process that cannot cause side effects.
     in_sandbox: list[WireExchange] = field(default_factory=list)
     with_cases: bool = False
@@ -393,10 +416,12 @@ class Evidence:
     package: PackageFacts | None = None  # only for servers in a workspace
     missing: dict[str, str] = field(default_factory=dict)  # missing probe or list → reason; "*" means all others
     http: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer; only for servers at a URL
+    # Answers to calls with defects in the headers that repeat arguments.
+    header_arguments: list[HttpProbeAnswer] = field(default_factory=list)
     authorization: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer
-    beside_stream: tuple[RecordedCall, WireExchange] | None = (
-        None  # a call, and the same call while a GET stream is open
-    )
+    # Calls while one GET stream is open, then while two are open.
+    beside_streams: list[RequestsBesideStreams] = field(default_factory=list)
+    replayed: ReplayedStream | None = None
     concurrent: list[ConcurrentRequests] = field(default_factory=list)  # only for servers at a URL
     first_client: list[WireExchange] = field(default_factory=list)  # calls with texts that no other client sent
     second_client: list[WireExchange] = field(default_factory=list)  # later calls of another client without these texts

@@ -161,7 +161,7 @@ class WireExchange:
     `sent` is a JSON-RPC message, or raw text for an intentionally invalid message. `received` is the complete JSON-RPC
     answer; if it is None, `problem` has the reason ("no answer within 5 s"). `status` is the HTTP status; 0 on stdio.
     If `sent` was a batch, `more` has the further answers. `separate` is True if the answers to a batch arrived one by
-    one.
+    one. `media_type` is the media type of the HTTP response; "" on stdio.
     """
 
     sent: Json | str
@@ -171,6 +171,7 @@ class WireExchange:
     milliseconds: int = 0
     more: tuple[Json, ...] = ()
     separate: bool = False
+    media_type: str = ""
 
     @property
     def method(self) -> str:

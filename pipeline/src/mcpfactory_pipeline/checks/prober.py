@@ -85,10 +85,11 @@ from mcpfactory_pipeline.checks.samples import (
     has_answer_value,
 )
 from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
+from mcpfactory_pipeline.checks.transport.argument_probes import probe_arguments
 from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message, escape_surrogates
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
-from mcpfactory_pipeline.checks.transport.http_probes import probe_http
+from mcpfactory_pipeline.checks.transport.http_probes import HttpProbeSender, probe_http
 from mcpfactory_pipeline.checks.transport.stdio import ServerProcess, StdioConversation
 from mcpfactory_pipeline.checks.two_clients import observe_two_clients
 from mcpfactory_pipeline.isolation.levels import Sandbox
@@ -151,6 +152,7 @@ class ServerProber:
         features = {} if cases is not None else FEATURES
         self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
+        self._schemas: dict[str, Any] = {}  # see `HttpConversation.schemas`
         self._url = target.url or ""  # URL of the server after all redirects
         self._asking: list[tuple[str, Json]] = []  # a session's requests for which the server asked for input
 
@@ -171,13 +173,13 @@ class ServerProber:
             if self._sandbox is not None and self._process is not None:
                 await call_in_sandbox(evidence, self._requests, self._sandbox, self._process, self._canaries)
             if self._target.url is not None:
-                about = (
-                    evidence.lifecycles,
-                    self._requests.modern,
-                    self._requests.seconds_left,
-                    evidence.answered_reads,
-                )
-                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=self._target.headers)
+                modern, left, credentials = self._requests.modern, self._requests.seconds_left, self._target.headers
+                about = (evidence.lifecycles, modern, left, evidence.answered_reads)
+                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=credentials)
+                if "modern" in evidence.lifecycles:
+                    begin = partial(HttpProbeSender, self._url, modern, left, credentials=credentials)
+                    made = await asyncio.to_thread(probe_arguments, evidence, self._schemas, begin)
+                    evidence.header_arguments = made
                 if self._requests.seconds_left() > 0:
                     await self._two_clients()
                 else:
@@ -188,8 +190,8 @@ class ServerProber:
             access = (self._target.headers, evidence.lifecycles, self._requests.modern, self._requests.seconds_left)
             evidence.authorization = await asyncio.to_thread(probe_authorization, self._url, *access)
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}
-        modern = [self._requests.modern] if "modern" in evidence.lifecycles else []
-        evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *modern)
+        per_request = [self._requests.modern] if "modern" in evidence.lifecycles else []
+        evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *per_request)
 
     # --- the sessions ---
 
@@ -278,6 +280,8 @@ class ServerProber:
             await self._probe_all(conversation, "per-request")
             if first:
                 await self._examine(conversation)
+                if self._target.url is None:
+                    await self._send_all(conversation, "per-request strays")
             else:
                 await self._probe(conversation, "modern-list", self._requests.message("tools/list"))
                 await self._probe_all(conversation, "first contact")
@@ -362,6 +366,7 @@ class ServerProber:
                 break
             await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
         else:
+            one.schemas = other.schemas = self._schemas
             clients, one_user = (one, other), bool(self._target.headers)
             await observe_two_clients(self.evidence, clients, self._planned, self._requests, one_user=one_user)
         for client in (one, other):
@@ -419,10 +424,10 @@ class ServerProber:
             await send_canaries(*about, permitted=permitted, queried=self.evidence.read_only_tools, templates=templates)
         if comparer is not None:
             await comparer.compare()
-        if self._requests.seconds_left() > 0:
-            ask = partial(self._requests.request, conversation)
-            before, after = self.evidence.lists.get("tools/list"), await read_all_pages("tools/list", ask)
-            self.evidence.lists_around_calls += [(before, after)] if before is not None else []
+        ask = partial(self._requests.request, conversation)
+        for method, before in self.evidence.lists.items() if self._requests.lifecycle == "modern" else ():
+            if self._requests.seconds_left() > 0:
+                self.evidence.lists_around_calls.append((before, await read_all_pages(method, ask)))
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
         evidence = self.evidence
@@ -581,6 +586,8 @@ class ServerProber:
             self.evidence.missing.setdefault("*", conversation.problem)
             yield None
             return
+        if isinstance(conversation, HttpConversation):
+            conversation.schemas = self._schemas
         try:
             yield conversation
         finally:

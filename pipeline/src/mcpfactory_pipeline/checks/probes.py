@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -17,6 +18,7 @@ from mcpfactory_pipeline.checks.exchange import (
     VERSION,
     WireExchange,
     initialize_params,
+    per_request_meta,
 )
 from mcpfactory_pipeline.checks.rule import Fault
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -37,6 +39,7 @@ ProbeSession = Literal[
     "handshake",  # a session of the newest handshake revision, before any other message
     "lists",  # the first session, after all lists were read
     "per-request",
+    "per-request strays",  # only on stdio, for servers without the handshake
     "first contact",  # per-request messages of a client without an earlier message
     "unknown revision",
     "strays",  # invalid messages in the session of the unknown revision
@@ -214,6 +217,11 @@ def _completion_of_nothing(evidence: Evidence) -> Json | None:
     return {"ref": completion["ref"]} if completion else None
 
 
+def _no_handshake(evidence: Evidence) -> Json | None:
+    """Return {} for servers without the handshake; others may serve a request without a revision to an older client."""
+    return None if "legacy" in evidence.lifecycles else {}
+
+
 def _subscription(evidence: Evidence) -> Json | None:
     return _subscribable(evidence, evidence.capabilities)
 
@@ -235,10 +243,17 @@ _NOTIFICATION: Final = {"jsonrpc": "2.0", "method": "notifications/mcpfactory/no
 _CANCELLATION: Final = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": _NEVER_ASKED}}
 _RESPONSE: Final = {"jsonrpc": "2.0", "id": _NEVER_ASKED, "result": {}}
 _ARRAY_PARAMS: Final = {"jsonrpc": "2.0", "id": "mcpfactory-array", "method": "tools/call", "params": []}
-_UNESCAPED: Final = (
-    '{"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {"_meta": {"mcpfactory.example/text": '
-    '"a\u2028b\u2029c\u0085d \u00e9 \U0001f98a"}}}'
-)
+_SEPARATED: Final = {"mcpfactory.example/text": "a\u2028b\u2029c\u0085d \u00e9 \U0001f98a"}
+
+
+def _unescaped(method: str, meta: Mapping[str, Any]) -> str:
+    """Return a request with unescaped line separators of Unicode in its metadata."""
+    message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"_meta": {**_SEPARATED, **meta}}}
+    return json.dumps(message, ensure_ascii=False)
+
+
+_UNESCAPED: Final = _unescaped("tools/list", {})
+_MODERN_UNESCAPED: Final = _unescaped("server/discover", per_request_meta())
 _NOT_UTF_8: Final = '{"jsonrpc": "2.0", "id": "mcpfactory-bytes", "method": "ping", "params": {"mcpfactory": "\udcff"}}'
 _PINGS: Final = tuple({"jsonrpc": "2.0", "id": f"mcpfactory-{one}", "method": "ping"} for one in ("one", "two"))
 _HELLO: Final = {
@@ -285,12 +300,25 @@ _ROWS: Final = (
           result("logging/setLevel"), "legacy", "logging"),
 
     Probe("modern-no-capabilities", "per-request", "tools/list", {}, "request metadata",
-          error(INVALID_PARAMS), "modern", meta={CAPABILITIES: None}),
+          error(INVALID_PARAMS), "modern", "tools", meta={CAPABILITIES: None}),
+    Probe("modern-no-revision", "per-request", "tools/list", _no_handshake, "request metadata without a revision",
+          error(INVALID_PARAMS, tolerates="error"), "modern", "tools", "stdio", meta={VERSION: None}),
+    Probe("modern-no-metadata", "per-request", "tools/list", _no_handshake, "request without metadata",
+          error(INVALID_PARAMS, tolerates="error"), "modern", "tools", "stdio",
+          meta={VERSION: None, CAPABILITIES: None, META + "clientInfo": None}),
     Probe("modern-unknown-version", "per-request", "tools/list", lifecycle="modern", meta={VERSION: LATER_REVISION}),
     Probe("modern-log-level", "per-request", "server/discover", lifecycle="modern", meta={LOG_LEVEL: "debug"}),
     Probe("modern-unknown-method", "per-request", "mcpfactory/nothing", {}, "unknown method",
           error(METHOD_NOT_FOUND, tolerates="error"), "modern"),
     Probe("modern-removed-method", "per-request", "ping", {}, "unknown method", error(METHOD_NOT_FOUND), "modern"),
+
+    Probe("modern-unescaped-text", "per-request strays", raw=_MODERN_UNESCAPED, answered=True, what="unescaped text",
+          expects=result("server/discover with unescaped line separators (U+2028, U+2029, U+0085) in a text"),
+          lifecycle="modern"),
+    Probe("modern-notification", "per-request strays", raw=_NOTIFICATION, what="a notification that no revision has",
+          expects=expect_no_answer, lifecycle="modern"),
+    Probe("modern-late-cancellation", "per-request strays", raw=_CANCELLATION, what="a cancellation of nothing",
+          expects=expect_no_answer, lifecycle="modern"),
 
     Probe("modern-first", "first contact", "tools/list", {}, "first request", result("the first request of a client"),
           "modern", "tools", meta={META + "clientInfo": {"name": "mcpfactory-validate-first", "version": "1"}}),

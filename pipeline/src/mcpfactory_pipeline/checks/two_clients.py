@@ -16,6 +16,7 @@ from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_runtime.types import Json
 
 _PAIRS: Final = 2
+_BESIDE: Final = 3  # maximum number of calls while streams are open
 _CALLS: Final = 10  # maximum number of calls per client
 _PATIENCE: Final = 5.0  # seconds; timeout of an answer, even while another request runs
 
@@ -49,10 +50,7 @@ async def observe_two_clients(
         if requests.seconds_left() > 0:
             evidence.concurrent.append(await _ask_together(first, second, one, other, requests))
     if repeated and requests.lifecycle == "legacy":
-        plan, known = repeated[0]
-        message = requests.message("tools/call", _call(plan))
-        answer = await first.ask_beside_stream(message, _PATIENCE)
-        evidence.beside_stream = (known, answer) if answer is not None else None
+        await _call_beside_streams(evidence, first, [plan for plan, _ in repeated[:_BESIDE]], requests)
     plans = [plan for plan, _ in repeated]
     texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # one variant per tool
     # Call these tools last, because they may overwrite the first client's text.
@@ -62,6 +60,26 @@ async def observe_two_clients(
         for plan in made:
             if requests.seconds_left() > 0:
                 answers.append(await requests.exchange(client, requests.message("tools/call", _call(plan)), _PATIENCE))
+
+
+async def _call_beside_streams(
+    evidence: Evidence, client: HttpConversation, plans: Sequence[PlannedCall], requests: Requester
+) -> None:
+    """Make calls while one GET stream is open, then twice while two are open. Then resume the stream of a call."""
+    for streams in (1, 2, 2):
+        if requests.seconds_left() <= 0:
+            return
+        made = await client.ask_beside_streams(_messages(plans, requests), _PATIENCE, streams)
+        evidence.beside_streams += [made] if made is not None else []
+        if made is None or not any(made.heard):
+            break
+    if requests.seconds_left() > 0:
+        evidence.replayed = await client.replay(_messages([*plans, *plans][:2], requests), _PATIENCE)
+
+
+def _messages(plans: Sequence[PlannedCall], requests: Requester) -> list[Json]:
+    tokens = ({"progressToken": next(requests.numbers)} for _ in plans)
+    return [requests.message("tools/call", {**_call(plan), "_meta": next(tokens)}) for plan in plans]
 
 
 def _call(planned: PlannedCall) -> Json:

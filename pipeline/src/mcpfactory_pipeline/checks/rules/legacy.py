@@ -225,7 +225,8 @@ row("legacy.invalid-cursor", 2, over=probed("invalid-cursor"),
 
 
 @rule("legacy.ids", 5, gate=True,
-      statement="Every answer has the id of its request, with the same type.",
+      statement=("Every answer has the id of its request, with the same type. If only errors with an HTTP status from 400 "
+                 "on have another id, the finding has severity 1."),
       source="JSON-RPC 2.0 §5",
       hint="copy the id unchanged: strings stay strings, numbers stay numbers")  # fmt: skip
 def _ids(evidence: Evidence) -> RuleOutcome:
@@ -237,13 +238,19 @@ def _ids(evidence: Evidence) -> RuleOutcome:
     if not answered:
         return not_checked("nothing was answered")
     wrong = [exchange for exchange in answered if not exchange.id_echoed and not _without_id(exchange)]
+    wrong.sort(key=_is_refusal)
     words = f"{len(wrong)} of {len(answered)} answers have a different id than their request"
-    return RuleOutcome(tuple(Fault(words, "id", exchange) for exchange in wrong[:1]))
+    return RuleOutcome(tuple(Fault(words, "id", one, lesser=1 if _is_refusal(one) else None) for one in wrong[:1]))
+
+
+def _is_refusal(exchange: WireExchange) -> bool:
+    """Return True for an HTTP error, to which clients need no id; the official Python SDK 1 sends another id."""
+    return exchange.status >= 400 and exchange.error is not None
 
 
 def _without_id(exchange: WireExchange) -> bool:
     """Return True if the server refused a request with an HTTP error and without an id, as basic/transports allows."""
-    return exchange.status >= 400 and exchange.error is not None and (exchange.received or {}).get("id") is None
+    return _is_refusal(exchange) and (exchange.received or {}).get("id") is None
 
 
 def _answered(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_pipeline.checks.client_capabilities import undeclared_client_capability
-from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, ServerMessage
+from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, ServerMessage, Session
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, LOG_LEVEL, revision_defines_path
 from mcpfactory_pipeline.checks.message_schemas import params_errors
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
@@ -29,7 +29,11 @@ _UPDATED: Final = "notifications/resources/updated"
 def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMessage] | RuleOutcome:
     if (reason := missing_lifecycle_outcome(evidence, lifecycle)) is not None:
         return reason
-    sent = [one for one in evidence.server_messages if not lifecycle or one.modern == (lifecycle == "modern")]
+    # A server without the handshake has no session of the older lifecycle, even if the client requested one.
+    modern = "legacy" not in evidence.lifecycles
+    sent = [
+        one for one in evidence.server_messages if not lifecycle or (one.modern or modern) == (lifecycle == "modern")
+    ]
     return sent or not_applicable("the server sent no unsolicited message")
 
 
@@ -86,8 +90,37 @@ def _shape(one: ServerMessage) -> Iterator[Fault]:
         yield _fault(f"the params of {one.method} are not an object", one)
     elif "id" in one.message and one.method.startswith("notifications/"):
         yield _fault(f"{one.method} is a notification and has an id", one)
-    elif not isinstance(number, str | int) or isinstance(number, bool):
+    elif not _is_request_id(number):
         yield _fault(f"the id of the request {one.method} is neither a text nor a whole number", one)
+
+
+def _is_request_id(value: object) -> bool:
+    whole = isinstance(value, int | float) and value == value // 1  # JSON does not distinguish 5.0 from 5
+    return isinstance(value, str) or (whole and not isinstance(value, bool))
+
+
+def _requesting_sessions(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
+    """Select the sessions with one `initialize`; over HTTP, only those with a session id."""
+    begin = evidence.http.get("begin")
+    if evidence.transport == "http" and (begin is None or "mcp-session-id" not in begin.headers):
+        return not_applicable("the server has no sessions")
+    # A resumed stream may deliver a request again.
+    sessions = [one for one in evidence.sessions if one.purpose.startswith("session ") and not one.event_ids]
+    return missing_lifecycle_outcome(evidence, "legacy") or RuleSubjects(sessions, 1, once=True)
+
+
+@rule("server-messages.request-ids", 3, gate=True, until=LATEST_HANDSHAKE, over=_requesting_sessions,
+      statement="In a session, each request of the server has another id.",
+      source="MCP basic/index, Requests: the id must not have been used before by the requestor in the same session",
+      hint="count the requests of each session, and use the number as id")  # fmt: skip
+def _own_ids(session: Session) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for one in session.messages:
+        if "id" not in one.message or one.modern or one.method.startswith("notifications/"):
+            continue
+        if (number := repr(one.message["id"])) in seen:
+            yield _fault(f"the request {one.method} has the id {number}, as an earlier request of the session", one)
+        seen.add(number)
 
 
 @rule("server-messages.known-notifications", 1, over=_messages(),

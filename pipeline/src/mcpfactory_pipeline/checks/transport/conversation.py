@@ -149,9 +149,10 @@ def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Noti
 
 
 def decode(data: bytes) -> Any:
-    """Return the JSON value in `data`, or None if the JSON is invalid or nested too deeply."""
+    """Return the JSON value in `data`, or None if it is not JSON in UTF-8 (RFC 8259 §8.1), or nested too deeply."""
     try:
-        value = json.loads(data, parse_constant=refuse_json_constant)
+        # Decode first, because `json` also accepts UTF-16, UTF-32, byte order marks and encoded surrogates.
+        value = json.loads(data.decode(), parse_constant=refuse_json_constant)
     except (ValueError, RecursionError):
         return None
     return None if is_nested_deeper(value, MAX_DEPTH) else value
