@@ -109,6 +109,7 @@ STRUCTURED: Final = R2025_06_18.name  # first revision with outputSchema and str
 COMPLETIONS: Final = R2025_03_26.name  # first revision with the capability `completions`; the method is older
 STREAMABLE: Final = R2025_03_26.name  # first revision with the Streamable HTTP transport
 DIALECT: Final = R2025_11_25.name  # first revision that defines the default JSON Schema dialect
+TASKS: Final = R2025_11_25.name  # the only revision with tasks; later, tasks are an extension
 _MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # in lists
 BATCHED: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
 CACHEABLE: Final = LATEST.cacheable

@@ -85,6 +85,7 @@ from mcpfactory_pipeline.checks.samples import (
     has_answer_value,
 )
 from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
+from mcpfactory_pipeline.checks.task_calls import observe_tasks
 from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message, escape_surrogates
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
@@ -419,6 +420,8 @@ class ServerProber:
             await send_canaries(*about, permitted=permitted, queried=self.evidence.read_only_tools, templates=templates)
         if comparer is not None:
             await comparer.compare()
+            called = {call.tool for call in self.evidence.calls if self._may_repeat(call.exchange.sent)}
+            await observe_tasks(self.evidence, conversation, self._requests, called)
         if self._requests.seconds_left() > 0:
             ask = partial(self._requests.request, conversation)
             before, after = self.evidence.lists.get("tools/list"), await read_all_pages("tools/list", ask)
