@@ -227,7 +227,7 @@ DEVIATIONS: dict[str, Deviation] = {
         "tasks.creation", "start", lambda self, params: self.call_tool(params["name"], params.get("arguments", {}))
     ),
     "Monotasker": Deviation("tasks.creation", "new_id", lambda _: "one-and-only"),
-    "Finisher": Deviation(
+    "Finalizer": Deviation(
         "tasks.first-status", "start", lambda self, params: _finished(self, HealthyErrands.start(self, params))
     ),
     "Dateless": Deviation("tasks.fields", "shown", _without("createdAt")),

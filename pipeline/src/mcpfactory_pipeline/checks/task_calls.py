@@ -1,4 +1,4 @@
-"""Call tools as tasks, and poll, cancel and list the tasks (revision 2025-11-25, basic/utilities/tasks).
+"""Call tools as tasks, and poll, cancel and list the tasks (last handshake revision, basic/utilities/tasks).
 
 Each tool gets the arguments of an earlier call that succeeded. A tool that requires tasks has no such call, so it gets
 the arguments of its refused call.

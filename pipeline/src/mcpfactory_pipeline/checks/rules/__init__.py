@@ -63,7 +63,7 @@ FAMILIES: Final = {
     "schemas": "Schemas: names, input and output",
     "descriptions": "Descriptions: what the model reads, and what it costs",
     "tool-calls": "Tool calls: what the tools do",
-    "tasks": "Tasks: tool calls that continue after their answer (revision 2025-11-25)",
+    "tasks": "Tasks: tool calls that continue after their answer (last handshake revision)",
     "content": "Content: blocks of results, prompts and resources",
     "placeholder-answers": "Placeholder answers: successful answers without content",
     "api-failures": "API failures: what the tools do while the API fails",

@@ -1,4 +1,4 @@
-"""Rules about tasks: tool calls that continue after their request has been answered (revision 2025-11-25)."""
+"""Rules about tasks: tool calls that continue after their request has been answered (last handshake revision)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _answered(evidence: Evidence, name: str, otherwise: str) -> RuleSubjects[Wir
       hint="declare the capability tasks.requests.tools.call, or return the result of the tool")  # fmt: skip
 def _ignored(exchange: WireExchange) -> Iterator[Fault]:
     where = str(exchange.params.get("name"))
-    if exchange.failed:
+    if exchange.error is not None:
         yield Fault(f"a call with task metadata got {describe_answer(exchange)}", where, exchange, lesser=1)
     elif isinstance(task_object(exchange), dict) and "content" not in (exchange.result or {}):
         yield Fault("a call became a task, and the server does not declare tasks", where, exchange)
