@@ -36,14 +36,6 @@ _RELATED: Final = "io.modelcontextprotocol/related-task"
 _STATUSES: Final = ("working", "input_required", *TERMINAL)
 _SUPPORT: Final = ("required", "optional", "forbidden")
 _ASKING: Final = ("elicitation/create", "sampling/createMessage")  # requests that a tool call depends on
-_CAPABILITIES: Final = (
-    "tasks",
-    "tasks.list",
-    "tasks.cancel",
-    "tasks.requests",
-    "tasks.requests.tools",
-    "tasks.requests.tools.call",
-)
 _MISSING: Final = object()  # value of a missing member
 _STATUS: Final = "notifications/tasks/status"
 _NO_TASKS: Final = not_applicable("no tool was called as a task")
@@ -62,30 +54,19 @@ def _has_task(run: TaskRun) -> bool:
 # --- declarations ---
 
 
-def _declarations(evidence: Evidence) -> RuleSubjects[tuple[str, Any, bool]] | RuleOutcome:
-    """Return (place, value, True if the value is valid) of the capability, and of each tool's support."""
-    found: list[tuple[str, Any, bool]] = []
-    for path in _CAPABILITIES:
-        value: Any = evidence.capabilities
-        for name in path.split("."):
-            value = value.get(name, _MISSING) if isinstance(value, dict) else _MISSING
-        found += [] if value is _MISSING else [(path, value, isinstance(value, dict))]
-    for name, tool in evidence.named_tools:
-        if "execution" in tool:
-            valid = isinstance(tool["execution"], dict) and task_support(tool) in _SUPPORT
-            found.append((name, tool["execution"], valid))
-    return RuleSubjects(found) if found else not_applicable("the server declares nothing about tasks")
+def _supporting(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
+    tools = [(name, tool) for name, tool in evidence.named_tools if "execution" in tool]
+    return RuleSubjects(tools) if tools else not_applicable("no tool declares support for tasks")
 
 
-@rule("tasks.declaration", 3, gate=True, over=_declarations,
-      statement=("The capability tasks and its members are objects, and execution.taskSupport of a tool is required, "
-                 "optional or forbidden."),
-      source=f"{_PAGE}, Capabilities and Tool-Level Negotiation; schema, ServerCapabilities and ToolExecution",
-      hint='declare {"tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}')  # fmt: skip
-def _declared(declaration: tuple[str, Any, bool]) -> Iterator[Fault]:
-    place, value, valid = declaration
-    if not valid:
-        yield Fault(f"{place} declares {value!r}"[:200], place)
+@rule("tasks.support", 3, gate=True, over=_supporting,
+      statement="execution of a tool is an object, and taskSupport is required, optional or forbidden.",
+      source=f"{_PAGE}, Tool-Level Negotiation; schema, ToolExecution: clients that validate lists refuse other values",
+      hint='declare {"execution": {"taskSupport": "optional"}}')  # fmt: skip
+def _supports(tool: tuple[str, Any]) -> Iterator[Fault]:
+    name, listed = tool
+    if not isinstance(listed["execution"], dict) or task_support(listed) not in _SUPPORT:
+        yield Fault(f"execution is {listed['execution']!r}"[:200], name)
 
 
 def _undeclared(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
