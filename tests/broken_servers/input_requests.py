@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.broken_servers.healthy import META, Json, RpcError, SampleServer, text
 
@@ -45,6 +45,33 @@ class HealthyHalver(Asking):
 
     own_process = True
     state = "\ud83e"
+
+
+class HealthyDemanding(Asking):
+    """Refuses clients that it cannot ask."""
+
+    code = -32021
+    data: ClassVar[Json] = {"requiredCapabilities": {"elicitation": {}}}
+
+    def per_request(self, method: str, params: Json) -> Json:
+        told = params["_meta"].get(META + "clientCapabilities")
+        if method == "tools/call" and params["name"] == "moon_phase" and told == {}:
+            raise RpcError(self.code, "a person must be asked", self.data)
+        return super().per_request(method, params)
+
+
+class Unspecific(HealthyDemanding):
+    """Does not report the missing capability."""
+
+    rule = "modern.missing-capability"
+    data: ClassVar[Json] = {}
+
+
+class Overgeneral(HealthyDemanding):
+    """Reports a missing capability as invalid params."""
+
+    rule = "modern.missing-capability"
+    code = -32602
 
 
 class Insatiable(Asking):

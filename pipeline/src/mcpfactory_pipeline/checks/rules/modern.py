@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.client_capabilities import (
     MAX_ROUNDS,
+    asks_for_input,
     declared_client_capabilities,
     input_requests,
+    needed_client_capability,
+    params_without_meta,
     request_state,
     undeclared_client_capability,
 )
@@ -205,6 +209,38 @@ def _ends(rounds: _Dialogue) -> Iterator[Fault]:
     if len(rounds) > MAX_ROUNDS and input_requests(rounds[-1]):
         where = str(rounds[0].params.get("name", rounds[0].method))
         yield Fault(f"after {MAX_ROUNDS} answers, the server still asks for input", where, rounds[-1])
+
+
+def _refused_for_capability(evidence: Evidence) -> RuleSubjects[tuple[WireExchange, WireExchange]] | RuleOutcome:
+    """Return errors to requests without capabilities; the repetition with capabilities asked for input."""
+    dialogues = _dialogues(evidence)
+    if isinstance(dialogues, RuleOutcome):
+        return dialogues
+    pairs = [pair for session in evidence.sessions for pair in pairwise(session.exchanges)]
+    found = [
+        (one, again)
+        for one, again in pairs
+        if one.error is not None and asks_for_input(again) and not declared_client_capabilities(one)
+        if has_per_request_metadata(one) and params_without_meta(one.sent) == params_without_meta(again.sent)
+    ]
+    return RuleSubjects(found) if found else not_applicable("no request without capabilities got an error")
+
+
+@rule("modern.missing-capability", 3, gate=True, over=_refused_for_capability,
+      statement=(f"If a request needs a capability that the client did not declare, the error is {MISSING_CAPABILITY}, "
+                 "and data.requiredCapabilities has the capability."),
+      source="MCP basic/index, Per-request metadata: MissingRequiredClientCapabilityError",
+      hint='return the data {"requiredCapabilities": {"elicitation": {}}}')  # fmt: skip
+def _missing_capability(pair: tuple[WireExchange, WireExchange]) -> Iterator[Fault]:
+    refused, again = pair
+    data = (refused.error or {}).get("data")
+    required = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    needed = {needed_client_capability(one) for one in input_requests(again).values()} - {""}
+    where = str(refused.params.get("name", refused.method))
+    if refused.code != MISSING_CAPABILITY:
+        yield Fault(f"a request without capabilities got {describe_answer(refused)}", where, refused)
+    elif not isinstance(required, dict) or (needed and needed.isdisjoint(required)):
+        yield Fault(f"requiredCapabilities is {required!r}"[:200], where, refused)
 
 
 def _states(evidence: Evidence) -> RuleSubjects[ModifiedStateAnswer] | RuleOutcome:
