@@ -53,6 +53,7 @@ class Talkative(SampleServer):
     """Base of the servers in the table: sends an unrequested message."""
 
     unasked: Unasked
+    spoken = 0
 
     def handshake(self, method: str, params: Json) -> Json:
         if method == "tools/call" and not self.unasked.modern:
@@ -65,7 +66,8 @@ class Talkative(SampleServer):
         return super().per_request(method, params)
 
     def speak(self) -> None:
-        about = {} if self.unasked.id is None else {"id": self.unasked.id}
+        self.spoken += 1
+        about = {} if self.unasked.id is None else {"id": f"{self.unasked.id}-{self.spoken}"}
         self.write({"jsonrpc": "2.0", **about, "method": self.unasked.method, "params": self.unasked.params})
 
     def capabilities(self) -> Json:
@@ -297,6 +299,8 @@ class Moody(SampleServer):
 class HealthyNarrator(SampleServer):
     """Sends many messages, all of them valid."""
 
+    pings = 0
+
     def capabilities(self) -> Json:
         return {**super().capabilities(), "tools": {"listChanged": True}, "prompts": {"listChanged": True}}
 
@@ -307,8 +311,20 @@ class HealthyNarrator(SampleServer):
         self.tell("notifications/tools/list_changed")
         self.tell("notifications/progress", progressToken=token, progress=0.5, message="half")
         self.tell("notifications/progress", progressToken=token, progress=0.75)
-        self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": "ping"})
+        self.pings += 1
+        self.write({"jsonrpc": "2.0", "id": f"zoo-{self.pings}", "method": "ping"})
         return self.call_tool(name, arguments)
+
+
+class Numberless(SampleServer):
+    """Sends each ping with the same ID."""
+
+    rule = "server-messages.request-ids"
+
+    def called(self, name: str, arguments: Json, token: Any) -> Json:
+        if self.agreed:
+            self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": "ping"})
+        return super().called(name, arguments, token)
 
 
 class HealthyRefuser(SampleServer):

@@ -21,6 +21,7 @@ class HealthyErrands(SampleServer):
     support = "optional"
     tasks_page = 1
     can_ask = False
+    asked = 0
     late = 0  # number of progress notifications after the end of a task
 
     def __init__(self, handshakes: list[str], moderns: list[str]) -> None:
@@ -108,8 +109,14 @@ class HealthyErrands(SampleServer):
         return {**self.call_tool(params["name"], params.get("arguments", {})), "_meta": related}
 
     def ask(self, related: Json) -> None:
+        self.asked += 1
         self.write(
-            {"jsonrpc": "2.0", "id": "zoo-9", "method": "elicitation/create", "params": {**FORM, "_meta": related}}
+            {
+                "jsonrpc": "2.0",
+                "id": f"zoo-{self.asked}",
+                "method": "elicitation/create",
+                "params": {**FORM, "_meta": related},
+            }
         )
 
     def cancel(self, task: Json) -> Json:

@@ -89,6 +89,33 @@ def _shape(one: ServerMessage) -> Iterator[Fault]:
         yield _fault(f"the id of the request {one.method} is neither a text nor a whole number", one)
 
 
+def _requests_of_processes(evidence: Evidence) -> RuleSubjects[list[ServerMessage]] | RuleOutcome:
+    """Return the requests of each session on stdio. Over HTTP, a resumed stream may repeat a request."""
+    if evidence.transport == "http":
+        return not_applicable("a server at a URL may send a request again")
+    sessions = [[one for one in session.messages if _is_request(one)] for session in evidence.sessions]
+    found = [sent for sent in sessions if sent]
+    return RuleSubjects(found, 1, once=True) if found else not_applicable("the server sent no requests")
+
+
+def _is_request(one: ServerMessage) -> bool:
+    return "id" in one.message and not one.modern and not one.method.startswith("notifications/")
+
+
+@rule("server-messages.request-ids", 3, gate=True, until=LATEST_HANDSHAKE, over=_requests_of_processes,
+      statement="Each request of the server has an id that no earlier request of the server in this session had.",
+      source="MCP basic/index, Requests",
+      hint="count the requests to the client")  # fmt: skip
+def _request_ids(sent: list[ServerMessage]) -> Iterator[Fault]:
+    seen: set[tuple[int, str]] = set()
+    for one in sent:
+        number = repr(one.message["id"])
+        key = (id(one.declared), number)  # a server may count again after a second `initialize`
+        if key in seen:
+            yield _fault(f"the server uses the id {number[:80]} for a second request", one)
+        seen.add(key)
+
+
 @rule("server-messages.known-notifications", 1, over=_messages(),
       statement="The server sends only notifications that an MCP revision defines.",
       source="MCP schema, ServerNotification",
