@@ -196,19 +196,10 @@ class Contrary(SampleServer):
         return {**super().initialize(requested), "protocolVersion": version}
 
 
-class Affirmative(SampleServer):
-    """Declares a capability by true."""
-
-    rule = "legacy.capabilities"
-
-    def capabilities(self) -> Json:
-        return {**super().capabilities(), "tools": True}
-
-
 class Unprefixed(SampleServer):
     """Declares an extension whose name has no prefix."""
 
-    rule = "legacy.capabilities"
+    rule = "modern.extension-names"
 
     def discover(self) -> Json:
         result = super().discover()
@@ -425,7 +416,7 @@ class Boaster(SampleServer):
 class NamelessResource(SampleServer):
     """A resource without a name."""
 
-    rule = "lists.resources"
+    rule = "content.schema"
 
     def resources(self) -> list[Json]:
         return [{"uri": "zoo://plan"}]
@@ -471,7 +462,7 @@ class Outdated(HealthyYoungster):
 class NamelessTemplate(SampleServer):
     """A resource template without a name."""
 
-    rule = "lists.templates"
+    rule = "content.schema"
 
     def method(self, method: str, params: Json) -> Json:
         if method == "resources/templates/list":
@@ -482,7 +473,7 @@ class NamelessTemplate(SampleServer):
 class Nullifier(SampleServer):
     """Sends null for the cursor after the last page."""
 
-    rule = "content.member-types"
+    rule = "content.schema"
 
     def method(self, method: str, params: Json) -> Json:
         found = super().method(method, params)

@@ -222,8 +222,8 @@ DEVIATIONS: dict[str, Deviation] = {
     "Wrongheaded": Deviation("tasks.required", "refuse", _refuse_with(-32602), tolerated=True),
     "Zoneless": Deviation("tasks.fields", "shown", _shown(createdAt="2025-11-25T10:30:00"), tolerated=True),
     "Reticent": Deviation("tasks.list", "list_tasks", _no_list, tolerated=True),
-    "Overzealous": Deviation("legacy.capabilities", "declared", {"requests": {"tools": {"call": True}}}),
-    "Indecisive": Deviation("tasks.support", "support", "sometimes"),
+    "Overzealous": Deviation("content.schema", "declared", {"requests": {"tools": {"call": True}}}),
+    "Indecisive": Deviation("content.schema", "support", "sometimes"),
     "Permissive": Deviation(
         "tasks.required", "refuse", _refuse_if(task=True)
     ),

@@ -110,7 +110,14 @@ COMPLETIONS: Final = R2025_03_26.name  # first revision with the capability `com
 STREAMABLE: Final = R2025_03_26.name  # first revision with the Streamable HTTP transport
 DIALECT: Final = R2025_11_25.name  # first revision that defines the default JSON Schema dialect
 TASKS: Final = R2025_11_25.name  # the only revision with tasks; later, tasks are an extension
-_MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # in lists
+# Member of a result → first revision that defines it.
+_MEMBERS: Final = {
+    "annotations": R2025_03_26.name,
+    "title": R2025_06_18.name,
+    "icons": R2025_11_25.name,
+    "execution": TASKS,
+    "tasks": TASKS,
+}
 BATCHED: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
 CACHEABLE: Final = LATEST.cacheable
 
@@ -128,6 +135,11 @@ def revision_defines_member(name: str, revisions: Sequence[str]) -> bool:
     In revisions without the member, any value is valid.
     """
     return max(revisions, default=LATEST_MODERN) >= _MEMBERS.get(name, "")
+
+
+def revision_defines_path(path: str, revisions: Sequence[str]) -> bool:
+    """Return True if the newest of the given revisions defines all members of a dotted path."""
+    return all(revision_defines_member(name, revisions) for name in path.split("."))
 
 
 def initialize_params(

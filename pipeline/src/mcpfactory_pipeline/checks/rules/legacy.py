@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
-    COMPLETIONS,
-    FIRST_MODERN,
     HANDSHAKES,
     LATEST_HANDSHAKE,
-    LATEST_MODERN,
-    TASKS,
     WireExchange,
 )
 from mcpfactory_pipeline.checks.probes import UNKNOWN_REVISION, Probe, describe_answer
@@ -31,8 +26,6 @@ from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome,
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
 RULES: Final = RuleTable()
-_LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-_EXTENSION: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 rule, row = RULES.rule, RULES.row
 
 
@@ -76,61 +69,6 @@ def _introduces(handshake: tuple[str, WireExchange]) -> Iterator[Fault]:
     info = result.get("serverInfo")
     if not isinstance(info, dict) or not all(isinstance(info.get(key), str) for key in ("name", "version")):
         yield Fault("serverInfo must have name and version, both strings", revision, exchange)
-
-
-class _Capability(NamedTuple):
-    """Member of the capabilities; `*` stands for any name. Revisions from `since` to `until` define the member."""
-
-    path: str
-    kind: type = dict
-    since: str = ""
-    until: str = LATEST_MODERN
-
-
-_CAPABILITIES: Final = (
-    *(_Capability(path) for path in ("experimental", "experimental.*", "logging", "prompts", "resources", "tools")),
-    *(_Capability(f"{kind}.listChanged", bool) for kind in ("prompts", "resources", "tools")),
-    _Capability("resources.subscribe", bool),
-    _Capability("completions", since=COMPLETIONS),
-    *(_Capability(f"tasks{rest}", dict, TASKS, TASKS) for rest in ("", ".list", ".cancel", ".requests")),
-    *(_Capability(f"tasks.requests.{rest}", dict, TASKS, TASKS) for rest in ("tools", "tools.call")),
-    *(_Capability(path, since=FIRST_MODERN) for path in ("extensions", "extensions.*")),
-)
-
-
-def _introductions(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:
-    """Return (revision, exchange) of the newest handshake and of `server/discover`."""
-    newest = [evidence.handshakes[LATEST_HANDSHAKE]] if LATEST_HANDSHAKE in evidence.handshakes else []
-    found = [(str(_offered(one)), one) for one in newest if one.result is not None]
-    if evidence.discover is not None and evidence.discover.result is not None:
-        found.append((LATEST_MODERN, evidence.discover))
-    return missing_lifecycle_outcome(evidence) or RuleSubjects(found, once=True)
-
-
-@rule("legacy.capabilities", 3, gate=True, over=_introductions,
-      statement=("Capabilities are objects, and listChanged and subscribe are boolean. The name of an extension has a "
-                 "prefix, such as example.com/name. Members that are null are tolerated."),
-      source="MCP schema, ServerCapabilities; basic/versioning: clients that validate results refuse other types",
-      hint='declare a capability as an object: {"tools": {"listChanged": true}}')  # fmt: skip
-def _capabilities(introduction: tuple[str, WireExchange]) -> Iterator[Fault]:
-    revision, exchange = introduction
-    declared = (exchange.result or {}).get("capabilities")
-    for row in _CAPABILITIES:
-        found = {"": declared} if row.since <= revision <= row.until else {}
-        for name in row.path.split("."):
-            found = {
-                f"{place}.{key}".lstrip("."): one
-                for place, value in found.items()
-                if isinstance(value, dict)
-                for key, one in value.items()
-                if name in ("*", key)
-            }
-        for place, value in found.items():
-            if not isinstance(value, row.kind):
-                words = f"the capability {place} is {value!r}"[:200]
-                yield Fault(words, place, exchange, lesser=2 if value is None else None)
-            elif row.path == "extensions.*" and not _EXTENSION.fullmatch(place.partition(".")[2]):
-                yield Fault(f"the name of the extension {place!r} has no valid prefix"[:200], place, exchange)
 
 
 @rule("legacy.ping", 3, gate=True, over=probed("ping"),

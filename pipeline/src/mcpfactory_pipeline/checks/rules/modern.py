@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any, Final
@@ -82,6 +83,28 @@ def _answers(
       hint="return supportedVersions and capabilities")  # fmt: skip
 def _discover(evidence: Evidence) -> RuleOutcome:
     return missing_lifecycle_outcome(evidence, "modern") or rule_outcome(1, _discover_faults(evidence.discover))
+
+
+_LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_EXTENSION: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
+
+
+def _extensions(evidence: Evidence) -> RuleSubjects[str] | RuleOutcome:
+    result = evidence.discover.result if evidence.discover else None
+    declared = (result or {}).get("capabilities")
+    names = declared.get("extensions") if isinstance(declared, dict) else None
+    return (
+        RuleSubjects(list(names)) if isinstance(names, dict) and names else not_applicable("no extension is declared")
+    )
+
+
+@rule("modern.extension-names", 3, gate=True, over=_extensions,
+      statement="The name of an extension has a prefix, such as example.com/name.",
+      source="MCP basic/versioning, Extensions; basic/index, _meta: prefixes and names begin and end with a letter or digit",
+      hint="use the reversed name of a domain that you own as prefix")  # fmt: skip
+def _extension(name: str) -> Iterator[Fault]:
+    if not _EXTENSION.fullmatch(name):
+        yield Fault(f"the name of the extension {name!r} has no valid prefix"[:200], "extensions")
 
 
 def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:

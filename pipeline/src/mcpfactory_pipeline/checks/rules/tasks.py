@@ -34,7 +34,6 @@ rule, row = RULES.rule, RULES.row
 _PAGE: Final = "MCP basic/utilities/tasks"
 _RELATED: Final = "io.modelcontextprotocol/related-task"
 _STATUSES: Final = ("working", "input_required", *TERMINAL)
-_SUPPORT: Final = ("required", "optional", "forbidden")
 _ASKING: Final = ("elicitation/create", "sampling/createMessage")  # requests that a tool call depends on
 _MISSING: Final = object()  # value of a missing member
 _STATUS: Final = "notifications/tasks/status"
@@ -51,22 +50,7 @@ def _has_task(run: TaskRun) -> bool:
     return isinstance((task_object(run.steps[0]) or {}).get("taskId"), str)
 
 
-# --- declarations ---
-
-
-def _supporting(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
-    tools = [(name, tool) for name, tool in evidence.named_tools if "execution" in tool]
-    return RuleSubjects(tools) if tools else not_applicable("no tool declares support for tasks")
-
-
-@rule("tasks.support", 3, gate=True, over=_supporting,
-      statement="execution of a tool is an object, and taskSupport is required, optional or forbidden.",
-      source=f"{_PAGE}, Tool-Level Negotiation; schema, ToolExecution: clients that validate lists refuse other values",
-      hint='declare {"execution": {"taskSupport": "optional"}}')  # fmt: skip
-def _supports(tool: tuple[str, Any]) -> Iterator[Fault]:
-    name, listed = tool
-    if not isinstance(listed["execution"], dict) or task_support(listed) not in _SUPPORT:
-        yield Fault(f"execution is {listed['execution']!r}"[:200], name)
+# --- servers without tasks ---
 
 
 def _undeclared(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
