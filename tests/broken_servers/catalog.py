@@ -16,6 +16,7 @@ from tests.broken_servers import (
     protocol,
     repeated_calls,
     server_messages,
+    tasks,
     tool_calls,
     tool_declarations,
 )
@@ -30,6 +31,7 @@ _BASES = (
     packages.Packaged,
     canaries.Reading,
     input_requests.Asking,
+    tasks.Errand,
 )
 
 
@@ -46,6 +48,7 @@ def servers() -> dict[str, type[SampleServer]]:
         consent,
         input_requests,
         server_messages,
+        tasks,
         packages,
         api_failures,
         performance,
@@ -57,6 +60,7 @@ def servers() -> dict[str, type[SampleServer]]:
         | http_defects.served()
         | tool_declarations.declaring()
         | server_messages.speaking()
+        | tasks.errands()
         | {
             kind.__name__: kind
             for kind in kinds

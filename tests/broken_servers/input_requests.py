@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.broken_servers.healthy import META, Json, RpcError, SampleServer, text
 from tests.broken_servers.protocol import HealthyYoungster
@@ -48,6 +48,26 @@ class HealthyHalver(Asking):
     state = "\ud83e"
 
 
+class HealthyDemanding(Asking):
+    """Refuses clients that it cannot ask."""
+
+    code = -32021
+    data: ClassVar[Json] = {"requiredCapabilities": {"elicitation": {}}}
+
+    def per_request(self, method: str, params: Json) -> Json:
+        told = params["_meta"].get(META + "clientCapabilities")
+        if method == "tools/call" and params["name"] == "moon_phase" and told == {}:
+            raise RpcError(self.code, "a person must be asked", self.data)
+        return super().per_request(method, params)
+
+
+class Overgeneral(HealthyDemanding):
+    """Reports a missing capability as invalid params."""
+
+    rule = "modern.missing-capability"
+    code = -32602
+
+
 class Insatiable(Asking):
     """Asks again after any answer."""
 
@@ -88,17 +108,6 @@ class Demanding(Asking):
     def must_ask(self, params: Json) -> bool:
         if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
             raise RpcError(-32021, "this tool asks a person", {"requiredCapabilities": self.needs()})
-        return super().must_ask(params)
-
-
-class Curt(Asking):
-    """Refuses clients without elicitation with another error."""
-
-    rule = "modern.missing-capability"
-
-    def must_ask(self, params: Json) -> bool:
-        if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
-            raise RpcError(-32603, "nobody to ask")
         return super().must_ask(params)
 
 

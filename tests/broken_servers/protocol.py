@@ -195,6 +195,43 @@ class Futurist(SampleServer):
         return {**super().initialize(requested), "protocolVersion": "9"}
 
 
+class Contrary(SampleServer):
+    """Answers a revision with an older one, although it offers the revision to newer clients."""
+
+    rule = "legacy.version-negotiation"
+
+    def initialize(self, requested: str) -> Json:
+        oldest, batched, third, newest = self.handshakes
+        version = {newest: third, third: oldest, batched: batched}.get(requested, oldest)
+        return {**super().initialize(requested), "protocolVersion": version}
+
+
+class Unprefixed(SampleServer):
+    """Declares an extension whose name has no prefix."""
+
+    rule = "modern.extension-names"
+
+    def discover(self) -> Json:
+        result = super().discover()
+        return {**result, "capabilities": {**result["capabilities"], "extensions": {"feeding": {}}}}
+
+
+class HealthyExtended(SampleServer):
+    """Declares extensions, experimental features and an unknown capability."""
+
+    def discover(self) -> Json:
+        result = super().discover()
+        more = {"extensions": {"zoo.example/feeding": {}}, "experimental": {"zoo": {"a": 1}}, "zoo": True}
+        return {**result, "capabilities": {**result["capabilities"], **more}}
+
+
+class HealthySettled(SampleServer):
+    """Speaks only the oldest handshake revision, and offers it to every client."""
+
+    def initialize(self, requested: str) -> Json:
+        return {**super().initialize(requested), "protocolVersion": self.handshakes[0]}
+
+
 class Anonymous(SampleServer):
     """Does not report its name."""
 
@@ -372,16 +409,6 @@ class SplittingYoungster(HealthyYoungster):
     def feed(self, line: str) -> None:
         for part in line.splitlines():
             super().feed(part)
-
-
-class Prefixless(SampleServer):
-    """Declares an extension without a prefix."""
-
-    rule = "modern.extensions"
-
-    def discover(self) -> Json:
-        found = super().discover()
-        return {**found, "capabilities": {**found["capabilities"], "extensions": {"zoo": {}}}}
 
 
 class Agreeable(SampleServer):

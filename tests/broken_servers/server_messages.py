@@ -318,6 +318,8 @@ class Moody(HealthyYoungster):
 class HealthyNarrator(SampleServer):
     """Sends many messages, all of them valid."""
 
+    pings = 0
+
     def capabilities(self) -> Json:
         return {**super().capabilities(), "tools": {"listChanged": True}, "prompts": {"listChanged": True}}
 
@@ -328,7 +330,8 @@ class HealthyNarrator(SampleServer):
         self.tell("notifications/tools/list_changed")
         self.tell("notifications/progress", progressToken=token, progress=0.5, message="half")
         self.tell("notifications/progress", progressToken=token, progress=0.75)
-        self.write({"jsonrpc": "2.0", "id": f"zoo-{token}", "method": "ping"})
+        self.pings += 1
+        self.write({"jsonrpc": "2.0", "id": f"zoo-{self.pings}", "method": "ping"})
         return self.call_tool(name, arguments)
 
 

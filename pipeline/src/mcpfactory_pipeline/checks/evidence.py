@@ -247,6 +247,18 @@ class AnswerDuringSlowCall:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRun:
+    """A tool call as a task, and the later requests about this task, in order.
+
+    If the result differs from the result without a task, `plain` has two calls without a task.
+    """
+
+    tool: str
+    steps: tuple[WireExchange, ...]
+    plain: tuple[WireExchange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluatedCall:
     """Correct call from an evaluation case, made against the simulated API."""
 
@@ -401,6 +413,9 @@ class Evidence:
     modified_states: list[ModifiedStateAnswer] = field(default_factory=list)
     # Two streams; the first was still open when the second was opened.
     streams: tuple[NotificationStream, ...] = ()
+    task_runs: list[TaskRun] = field(default_factory=list)
+    # All listed tasks, and later requests for each task of `task_runs`.
+    task_list: tuple[Listing, tuple[WireExchange, ...]] | None = None
     # Calls in older protocol revisions; `title` is the revision.
     older: list[RecordedCall] = field(default_factory=list)
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
@@ -503,6 +518,12 @@ class Evidence:
     def valid_calls(self) -> tuple[RecordedCall, ...]:
         """Return all calls with valid arguments: `answers`, `others` and `further`."""
         return (*self.answers, *self.others, *self.further)
+
+    @property
+    def task_results(self) -> list[RecordedCall]:
+        """Return the results of calls as tasks."""
+        steps = ((run.tool, step) for run in self.task_runs for step in run.steps if step.method == "tasks/result")
+        return [RecordedCall(tool, step, "guess") for tool, step in steps if step.result is not None]
 
     @property
     def called(self) -> tuple[Json, ...]:

@@ -85,6 +85,7 @@ from mcpfactory_pipeline.checks.samples import (
     has_answer_value,
 )
 from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
+from mcpfactory_pipeline.checks.task_calls import observe_tasks
 from mcpfactory_pipeline.checks.transport.argument_probes import probe_arguments
 from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message, escape_surrogates
@@ -424,6 +425,8 @@ class ServerProber:
             await send_canaries(*about, permitted=permitted, queried=self.evidence.read_only_tools, templates=templates)
         if comparer is not None:
             await comparer.compare()
+            called = {call.tool for call in self.evidence.calls if self._may_repeat(call.exchange.sent)}
+            await observe_tasks(self.evidence, conversation, self._requests, called)
         ask = partial(self._requests.request, conversation)
         for method, before in self.evidence.lists.items() if self._requests.lifecycle == "modern" else ():
             if self._requests.seconds_left() > 0:

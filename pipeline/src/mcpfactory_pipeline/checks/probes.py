@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, Listing, Transport
@@ -226,6 +227,13 @@ def _subscription(evidence: Evidence) -> Json | None:
     return _subscribable(evidence, evidence.capabilities)
 
 
+def _unknown_task(evidence: Evidence, operation: str) -> Json | None:
+    declared = evidence.capabilities.get("tasks")
+    needed = operation if operation in ("cancel", "list") else "requests"
+    offered = isinstance(declared, dict) and needed in declared
+    return {"cursor" if operation == "list" else "taskId": NOTHING} if offered else None
+
+
 def _subscribable(evidence: Evidence, capabilities: Mapping[str, Any]) -> Json | None:
     resources, listed = capabilities.get("resources"), _entries(evidence, "resources/list", "uri")
     offered = isinstance(resources, dict) and resources.get("subscribe") is True
@@ -298,6 +306,11 @@ _ROWS: Final = (
           _INVALID, "legacy", "logging"),
     Probe("set-level", "lists", "logging/setLevel", {"level": "emergency"}, "logging/setLevel",
           result("logging/setLevel"), "legacy", "logging"),
+
+    *(Probe(f"unknown-task-{one}", "lists", f"tasks/{one}", partial(_unknown_task, operation=one),
+            f"tasks/{one} of an unknown task", _INVALID, "legacy", "tasks") for one in ("get", "result", "cancel")),
+    Probe("unknown-task-cursor", "lists", "tasks/list", partial(_unknown_task, operation="list"),
+          "unknown cursor of tasks/list", error(INVALID_PARAMS, tolerates="result"), "legacy", "tasks"),
 
     Probe("modern-no-capabilities", "per-request", "tools/list", {}, "request metadata",
           error(INVALID_PARAMS), "modern", "tools", meta={CAPABILITIES: None}),
@@ -393,11 +406,12 @@ LISTS: Final[Mapping[str, str]] = {
 _MAX_PAGES: Final = 100
 
 
-async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireExchange]]) -> Listing:
-    """Return all entries that a method of `LISTS` returns; if they are incomplete, also return the reason.
+async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireExchange]], member: str = "") -> Listing:
+    """Return all entries of a list; if they are incomplete, also return the reason.
 
-    `ask` sends a method with params.
+    `ask` sends a method with params. `member` has the entries of a page (default: as in `LISTS`).
     """
+    member = member or LISTS[method]
     items: list[Any] = []
     exchanges: list[WireExchange] = []
     cursors: set[str] = set()
@@ -406,11 +420,11 @@ async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireE
     while True:
         exchange = await ask(method, params)
         exchanges.append(exchange)
-        page = (exchange.result or {}).get(LISTS[method])
+        page = (exchange.result or {}).get(member)
         if not isinstance(page, list):
-            problem = exchange.problem or f"{method} was not answered with a list of {LISTS[method]}"
+            problem = exchange.problem or f"{method} was not answered with a list of {member}"
             break
-        if page not in [(earlier.result or {}).get(LISTS[method]) for earlier in exchanges[:-1]]:
+        if page not in [(earlier.result or {}).get(member) for earlier in exchanges[:-1]]:
             items += page  # leave out repeated pages, because some servers ignore the cursor
         cursor = (exchange.result or {}).get("nextCursor")
         if cursor is None:

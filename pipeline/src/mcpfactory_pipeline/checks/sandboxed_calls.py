@@ -29,6 +29,7 @@ from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, QUICK, initial
 from mcpfactory_pipeline.checks.probes import read_all_pages
 from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.samples import sample_arguments
+from mcpfactory_pipeline.checks.task_calls import observe_tasks
 from mcpfactory_pipeline.checks.transport.stdio import ServerProcess, StdioConversation
 from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox, side_effect_free_level
 from mcpfactory_runtime.types import Json
@@ -98,6 +99,7 @@ class _Caller:
         for planned in plan_second_guesses(failed, self._tools, evidence.calls):
             await self._guess(planned)
         await self._examine(canaries)
+        await observe_tasks(evidence, self._conversation, self._requests, self._tools, record_unanswered=False)
         evidence.lists_around_calls.append((before, await read_all_pages("tools/list", ask)))
 
     async def _is_ready(self) -> bool:

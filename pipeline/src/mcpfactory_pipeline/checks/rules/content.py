@@ -12,7 +12,13 @@ from typing import Any, Final
 from xml.parsers import expat
 
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, STRUCTURED, WireExchange, revision_defines_path
+from mcpfactory_pipeline.checks.exchange import (
+    LATEST_HANDSHAKE,
+    META_KEY,
+    STRUCTURED,
+    WireExchange,
+    revision_defines_path,
+)
 from mcpfactory_pipeline.checks.message_schemas import result_errors
 from mcpfactory_pipeline.checks.probes import foreign_content_kinds
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
@@ -21,8 +27,6 @@ from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 
 RULES: Final = RuleTable()
 rule = RULES.rule
-_LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-_KEY: Final = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 _OWN: Final = frozenset({"inputSchema", "outputSchema", "structuredContent"})
 _BYTES: Final = ("image", "audio")
 # MIME type → first bytes, for formats with a fixed beginning.
@@ -137,7 +141,7 @@ def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOu
             "dots and underscores"))  # fmt: skip
 def _meta_key(found: tuple[str, WireExchange]) -> Iterator[Fault]:
     key, exchange = found
-    if not _KEY.fullmatch(key):
+    if not META_KEY.fullmatch(key):
         yield Fault(f"the metadata key {key[:80]!r} is invalid", key[:80], exchange)
 
 
@@ -248,7 +252,9 @@ def _text(block: _Block) -> Iterator[Fault]:
 
 
 def _results(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
-    found = [exchange for exchange in (*evidence.traffic, *evidence.in_sandbox) if exchange.result is not None]
+    # The rules about tasks check the answers to calls as tasks.
+    made = (one for one in (*evidence.traffic, *evidence.in_sandbox) if "task" not in one.params)
+    found = [exchange for exchange in made if exchange.result is not None]
     return missing_lifecycle_outcome(evidence) or RuleSubjects(found, len({one.method for one in found}), once=True)
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.exchange import BATCHED, HANDSHAKES, LATEST_HANDSHAKE, WireExchange
+from mcpfactory_pipeline.checks.exchange import (
+    BATCHED,
+    HANDSHAKES,
+    LATEST_HANDSHAKE,
+    WireExchange,
+)
 from mcpfactory_pipeline.checks.probes import UNKNOWN_REVISION, Probe, describe_answer
 from mcpfactory_pipeline.checks.rule import (
     Fault,
@@ -29,17 +34,25 @@ def _handshakes(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | 
 
 
 @rule("legacy.version-negotiation", 5, gate=True, over=_handshakes,
-      statement="initialize with any handshake revision is answered with that revision or another handshake revision.",
+      statement=("initialize with any handshake revision is answered with that revision, or with another handshake "
+                 "revision if the server does not support it."),
       source="MCP basic/lifecycle, Version Negotiation",
       hint="return the client's revision if you support it, else your latest")  # fmt: skip
-def _negotiates(handshake: tuple[str, WireExchange]) -> Iterator[Fault]:
+def _negotiates(handshake: tuple[str, WireExchange], evidence: Evidence) -> Iterator[Fault]:
     revision, exchange = handshake
-    offered = (exchange.result or {}).get("protocolVersion")
+    offered = _offered(exchange)
     if exchange.result is None:
         words = f"initialize with {revision} got no result; a server must offer a revision that it supports instead"
         yield Fault(words, revision, exchange)
     elif offered not in HANDSHAKES:
         yield Fault(f"protocolVersion {offered!r} is not a handshake revision", revision, exchange)
+    elif offered != revision and revision in map(_offered, evidence.handshakes.values()):
+        words = f"initialize with {revision} is answered with {offered}, but the server supports {revision}"
+        yield Fault(f"{words}: it offers this revision to other clients", revision, exchange)
+
+
+def _offered(handshake: WireExchange) -> Any:
+    return (handshake.result or {}).get("protocolVersion")
 
 
 @rule("legacy.server-info", 3, gate=True, over=_handshakes,

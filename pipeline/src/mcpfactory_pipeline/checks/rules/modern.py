@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from mcpfactory_pipeline.checks.client_capabilities import (
     undeclared_client_capability,
 )
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, ModifiedStateAnswer, NotificationStream
-from mcpfactory_pipeline.checks.exchange import CACHEABLE, FIRST_MODERN, META, MODERNS, VERSION, WireExchange
+from mcpfactory_pipeline.checks.exchange import CACHEABLE, FIRST_MODERN, META, META_KEY, MODERNS, VERSION, WireExchange
 from mcpfactory_pipeline.checks.probes import describe_answer
 from mcpfactory_pipeline.checks.rule import (
     Fault,
@@ -82,6 +81,24 @@ def _discover(evidence: Evidence) -> RuleOutcome:
     return missing_lifecycle_outcome(evidence, "modern") or rule_outcome(1, _discover_faults(evidence.discover))
 
 
+def _extensions(evidence: Evidence) -> RuleSubjects[str] | RuleOutcome:
+    result = evidence.discover.result if evidence.discover else None
+    declared = (result or {}).get("capabilities")
+    names = declared.get("extensions") if isinstance(declared, dict) else None
+    return (
+        RuleSubjects(list(names)) if isinstance(names, dict) and names else not_applicable("no extension is declared")
+    )
+
+
+@rule("modern.extension-names", 3, gate=True, over=_extensions,
+      statement="The name of an extension has a prefix, such as example.com/name.",
+      source="MCP basic/versioning, Extensions; basic/index, _meta: prefixes and names begin and end with a letter or digit",
+      hint="use the reversed name of a domain that you own as prefix")  # fmt: skip
+def _extension(name: str) -> Iterator[Fault]:
+    if "/" not in name or not META_KEY.fullmatch(name):
+        yield Fault(f"the name of the extension {name!r} has no valid prefix"[:200], "extensions")
+
+
 def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
     result = exchange.result if exchange else None
     if result is None:
@@ -95,23 +112,6 @@ def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
         yield Fault(words, "server/discover", exchange)
     if not isinstance(result.get("capabilities"), dict):
         yield Fault("the result has no capabilities object", "server/discover", exchange)
-
-
-# An identifier of an extension: labels with dots between them, a slash, and a name (basic/index, _meta).
-_LABEL: Final = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-_EXTENSION: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
-
-
-@rule("modern.extensions", 3, gate=True, over=lambda evidence: missing_lifecycle_outcome(evidence, "modern") or RuleSubjects([evidence.discover]),
-      statement="Each declared extension has an identifier with a prefix, such as com.example/name.",
-      source="MCP basic/versioning, Extension Negotiation: identifiers follow the naming rules of _meta keys",
-      hint="use a domain that you own as prefix, in reverse order")  # fmt: skip
-def _extensions(exchange: WireExchange | None) -> Iterator[Fault]:
-    capabilities = ((exchange.result if exchange else None) or {}).get("capabilities")
-    declared = capabilities.get("extensions") if isinstance(capabilities, dict) else None
-    for name in declared if isinstance(declared, dict) else ():
-        if not _EXTENSION.fullmatch(name):
-            yield Fault(f"the extension {name!r} has no identifier with a prefix", "server/discover", exchange)
 
 
 @rule("modern.result-type", 5, gate=True, over=_answers(by_method=True),

@@ -114,7 +114,7 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
     reason = missing_calls_outcome(evidence)
     if reason is not None:
         return reason
-    if any(not call.failed for call in evidence.calls):
+    if any(not call.failed for call in (*evidence.calls, *evidence.task_results)):
         return RuleOutcome()
     if any(not one.faults and not one.shows_nothing for one in evidence.evaluated):
         return RuleOutcome()
@@ -383,7 +383,8 @@ def _with_output(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
     declared = evidence.output_schemas
     if not declared:
         return not_applicable("no tool declares an outputSchema")
-    calls = [call for call in evidence.valid_calls if call.tool in declared and not call.failed]
+    made = (*evidence.valid_calls, *evidence.task_results)
+    calls = [call for call in made if call.tool in declared and not call.failed]
     return (
         calls_as_subjects(calls, once=True)
         if calls
