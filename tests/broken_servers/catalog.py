@@ -10,6 +10,7 @@ from tests.broken_servers import (
     consent,
     http_defects,
     input_requests,
+    lax_validation,
     notification_streams,
     packages,
     performance,
@@ -30,6 +31,7 @@ _BASES = (
     packages.Packaged,
     canaries.Reading,
     input_requests.Asking,
+    lax_validation.Lax,
 )
 
 
@@ -42,6 +44,7 @@ def servers() -> dict[str, type[SampleServer]]:
         changed_answers,
         tool_declarations,
         tool_calls,
+        lax_validation,
         repeated_calls,
         consent,
         input_requests,
@@ -57,6 +60,7 @@ def servers() -> dict[str, type[SampleServer]]:
         | http_defects.served()
         | tool_declarations.declaring()
         | server_messages.speaking()
+        | lax_validation.lax()
         | {
             kind.__name__: kind
             for kind in kinds

@@ -174,6 +174,8 @@ class RecordedCall:
     mismatches: tuple[str, ...] = ()  # differences between these requests and the case
     question: str = ""  # method and path of a request that only reads according to the API document
     response: Json | None = None  # response of the stub API, as described in the case
+    violates: str = ""  # keyword of the inputSchema that the arguments violate; "bounds" for minimum and maximum
+    optional: bool = False  # True if the argument with the violation may be left out
 
     @property
     def failed(self) -> bool:

@@ -513,8 +513,10 @@ class ServerProber:
                 evidence.calls.append(await self._call(conversation, planned))
         more = ((unshown, evidence.changed), (plan_varied_calls(reading, plan), evidence.others))
         for planned_calls, calls in (*more, (plan_invalid_calls(reading, plan), evidence.wrong)):
+            until = time.monotonic() + _FURTHER
             for planned in planned_calls:
-                if self._may_call_again(conversation, planned.tool):
+                late = bool(planned.violates) and time.monotonic() > until
+                if not late and self._may_call_again(conversation, planned.tool):
                     named = {"progressToken": f"mcpfactory-{next(self._requests.numbers)}"}
                     calls.append(await self._call(conversation, planned, {"_meta": named}))
         if self._cases is None:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text
 from mcpfactory_pipeline.checks.exchange import BIG_INTEGERS, WireExchange, is_nested_deeper
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
-from mcpfactory_runtime.schemas.sample import NOTHING, author_values, invalid_values, sample
+from mcpfactory_runtime.schemas.sample import NOTHING, author_values, sample
 from mcpfactory_runtime.schemas.value_validation import is_number
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, resolve, types_of
 
@@ -21,7 +21,6 @@ Origin = Literal["example", "no arguments", "guess"]
 _MAX_DEPTH: Final = 60  # levels; deeper parts of a schema get no values
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
 _MEANINGLESS: Final = "value"  # the sample for a text without restrictions
-_PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
 _MAX_FURTHER: Final = 12  # maximum number of additional valid argument sets per tool
 _MAX_EXTREME: Final = 4  # maximum number of argument sets with extreme values per tool
 _MAX_NAMED: Final = 8  # maximum values of one enum
@@ -32,7 +31,6 @@ _ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-noth
 _QUOTED: Final = re.compile(
     r"""(?<!\w)["'`‘“]([^"'`‘’“”\n]{1,200})["'`’”](?!\w)|\b(?:e\.g\.,?|such as) ([^\s,;)"'`‘“]+)"""
 )
-OUTSIDE: Final = "with the out-of-range value"
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 
 
@@ -166,26 +164,6 @@ def _is_free_text(schema: Mapping[str, Any]) -> bool:
 
 def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
-
-
-def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return sets of clearly wrong arguments, each with a description of the error.
-
-    One set lacks a required argument. If an argument must be a string, a number or a boolean, one set has an object
-    instead. One set has a number just outside the bounds.
-    """
-    declared = properties_of(schema)
-    needed = [key for key in required_of(schema) if key in made] if declared else []
-    plain = [key for key in needed if types_of(declared.get(key)) in _PLAIN]
-    missing = [(f"without {key!r}", {name: value for name, value in made.items() if name != key}) for key in needed[:1]]
-    outside = [
-        (key, value) for key, part in declared.items() for value in invalid_values(part, schema) if is_number(value)
-    ]
-    return [
-        *missing,
-        *((f"with an object as {key!r}", {**made, key: {"mcpfactory": []}}) for key in plain[:1]),
-        *((f"{OUTSIDE} {key}={value!r}", {**made, key: value}) for key, value in outside[:1]),
-    ]
 
 
 def vary_json_values(value: Any, *, turn: int) -> Any:
