@@ -16,7 +16,14 @@ Json = dict[str, Any]
 
 META = "io.modelcontextprotocol/"
 VERSION = META + "protocolVersion"
-KINDS = {"number": (int, float), "integer": (int,), "string": (str,), "array": (list,), "object": (dict,), "boolean": (bool,)}
+KINDS = {
+    "number": (int, float),
+    "integer": (int,),
+    "string": (str,),
+    "array": (list,),
+    "object": (dict,),
+    "boolean": (bool,),
+}
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 

@@ -105,7 +105,13 @@ def lax() -> dict[str, type[SampleServer]]:
         name: type(
             name,
             (Lax,),
-            {"rule": RULE, "ignored": keyword, "steps": steps, "tolerated": keyword in HARMLESS, "__doc__": f"Ignores {keyword}."},
+            {
+                "rule": RULE,
+                "ignored": keyword,
+                "steps": steps,
+                "tolerated": keyword in HARMLESS,
+                "__doc__": f"Ignores {keyword}.",
+            },
         )
         for name, (keyword, steps) in LAX.items()
     }

@@ -15,6 +15,7 @@ from mcpfactory_pipeline.checks.canaries import (
 )
 from mcpfactory_pipeline.checks.evidence import Evidence, sent_arguments
 from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.option_canaries import send_option_canaries
 from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.sql_canaries import send_sql_canaries
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
@@ -61,6 +62,7 @@ async def send_canaries(
         exchange = await ask(probe)
         taken = canaries.taken(probe.kind, json.dumps(exchange.received, ensure_ascii=False))
         evidence.canaries.append(CanaryResult(probe, exchange, taken))
+    evidence.canaries += await send_option_canaries(tools, made, ask, may_continue)
     tools = [(name, tool) for name, tool in tools if name in queried]
     evidence.canaries += await send_sql_canaries(tools, made, ask, may_continue)
 

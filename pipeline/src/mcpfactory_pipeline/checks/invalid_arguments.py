@@ -13,7 +13,14 @@ from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.samples import sample_value
 from mcpfactory_runtime.schemas.sample import invalid_values
 from mcpfactory_runtime.schemas.value_validation import is_number
-from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, resolve, subschemas_of, types_of
+from mcpfactory_runtime.schemas.walk import (
+    items_schema_of,
+    properties_of,
+    required_of,
+    resolve,
+    subschemas_of,
+    types_of,
+)
 from mcpfactory_runtime.types import Json
 
 _MAX_DEPTH: Final = 3  # levels of nested objects and arrays

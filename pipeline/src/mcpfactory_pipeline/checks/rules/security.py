@@ -200,6 +200,19 @@ row("security.command-injection", 5, gate=True,
     source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
     hint="start programs with a list of arguments and no shell")  # fmt: skip
 
+row("security.template-injection", 5, gate=True,
+    over=CanarySubjects("template", "free text", "the answer contains the product of an expression in the value, or an "
+                        "internal attribute of the server's objects"),
+    statement="No value of an argument is evaluated as a template, except by tools that state this purpose.",
+    source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
+    hint="pass values to templates as data; replace known placeholders by their names, without str.format on objects")  # fmt: skip
+
+row("security.option-injection", 3, gate=True,
+    over=CanarySubjects("option", "free text", "a program complains about the value as an unknown option"),
+    statement="No value of an argument that begins with dashes reaches a program as an option.",
+    source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
+    hint="put -- before the value, or refuse values that begin with a dash: options may write files")  # fmt: skip
+
 row("security.sql-injection", 5, gate=True,
     over=CanarySubjects("query", "free text", "the answer depends on a condition that the value adds to an SQL query"),
     statement="No value of an argument is run as a part of an SQL query.",
