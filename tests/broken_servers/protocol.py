@@ -379,7 +379,7 @@ class Boaster(SampleServer):
 class NamelessResource(SampleServer):
     """A resource without a name."""
 
-    rule = "lists.resources"
+    rule = "content.schema"
 
     def resources(self) -> list[Json]:
         return [{"uri": "zoo://plan"}]
@@ -425,7 +425,7 @@ class Outdated(HealthyYoungster):
 class NamelessTemplate(SampleServer):
     """A resource template without a name."""
 
-    rule = "lists.templates"
+    rule = "content.schema"
 
     def method(self, method: str, params: Json) -> Json:
         if method == "resources/templates/list":
@@ -436,7 +436,7 @@ class NamelessTemplate(SampleServer):
 class Nullifier(SampleServer):
     """Sends null for the cursor after the last page."""
 
-    rule = "content.member-types"
+    rule = "content.schema"
 
     def method(self, method: str, params: Json) -> Json:
         found = super().method(method, params)

@@ -34,7 +34,7 @@ MESSAGES: dict[str, Unasked] = {
     "Numbered": Unasked("server-messages.json-rpc", NEW_TOOLS, {}, id=7),
     "Neologist": Unasked("server-messages.known-notifications", "notifications/zoo/fed", {"animal": "Leo"}),
     "Undeclared": Unasked("server-messages.log-declared", LOG, {"level": "info", "data": "fed"}, without="logging"),
-    "Trivial": Unasked("server-messages.log-fields", LOG, {"level": "trivial", "data": "fed"}),
+    "Trivial": Unasked("server-messages.schema", LOG, {"level": "trivial", "data": "fed"}),
     "Chatty": Unasked("server-messages.log-level", LOG, {"level": "debug", "data": "fed"}),
     "Logger": Unasked("server-messages.modern-logs", LOG, {"level": "emergency", "data": "fed"}, modern=True),
     "Changeable": Unasked("server-messages.changes-declared", "notifications/prompts/list_changed", {}),

@@ -161,7 +161,7 @@ class Rounder(SampleServer):
 class Contentless(SampleServer):
     """Returns content that is not a list."""
 
-    rule = "tool-calls.result-shape"
+    rule = "content.schema"
 
     def call(self, name: str, arguments: Json) -> Json:
         return {"content": "waxing"} if name == "moon_phase" else super().call(name, arguments)

@@ -16,7 +16,8 @@ def argument(name: str, **schema: object) -> Declare:
 
 # Changes in the declarations of `add` and `moon_phase`; the name describes the change.
 DECLARATIONS: dict[str, tuple[str, Declare]] = {
-    "Shapeless": ("schemas.tool-shape", lambda add, _: add.update(annotations="read-only")),
+    "Shapeless": ("schemas.tool-shape", lambda _, moon: moon.update(name=5)),
+    "Hinting": ("content.schema", lambda add, _: add["annotations"].update(idempotentHint="yes")),
     "Spaced": ("schemas.names-valid", lambda add, _: add.update(name="add numbers")),
     "Dotted": ("schemas.names-portable", lambda add, _: add.update(name="zoo.add")),
     "Twins": ("schemas.names-unique", lambda add, _: add.update(name="moon_phase") or add.pop("outputSchema")),

@@ -116,10 +116,8 @@ def test_a_setting_that_new_suggests_comes_with_file_and_command(
 def test_an_exported_dashboard_that_git_would_track_is_noted(shop: InProcessCli, tmp_path: Path) -> None:
     InProcessCli(tmp_path)("init", "ws", "--factory", "index")
     workspace = InProcessCli(tmp_path / "ws")
-    noted = workspace("dashboard", "--export", "site")
-    assert (noted.code, "echo /site/ >> " in noted.err) == (0, True)
-    with (workspace.folder / ".gitignore").open("a") as ignored:
-        ignored.write("/site/\n")
+    noted = workspace("dashboard", "--export", "pages")
+    assert (noted.code, "echo /pages/ >> " in noted.err) == (0, True)
     assert ".gitignore" not in workspace("dashboard", "--export", "site").err
     assert git(workspace.folder, "status", "--short", "site") == ""
 

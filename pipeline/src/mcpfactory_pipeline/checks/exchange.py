@@ -129,6 +129,11 @@ def revision_defines_member(name: str, revisions: Sequence[str]) -> bool:
     return max(revisions, default=LATEST_MODERN) >= _MEMBERS.get(name, "")
 
 
+def revision_defines_path(path: str, revisions: Sequence[str]) -> bool:
+    """Return True if the newest of the given revisions defines all members of a dotted path."""
+    return all(revision_defines_member(name, revisions) for name in path.split("."))
+
+
 def initialize_params(
     revision: str = LATEST_HANDSHAKE, capabilities: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:

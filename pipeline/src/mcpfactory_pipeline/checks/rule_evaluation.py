@@ -71,7 +71,7 @@ ROOT_CAUSES: Final[tuple[RootCause, ...]] = (
     RootCause("process.starts", ("",), "unchecked"),
     RootCause("process.initializes", ("",), "unchecked"),
     RootCause("process.stdout", ("legacy.", "modern.", "lists.", "features.", *_ABOUT_TOOLS), "unanswered"),
-    RootCause("content.member-types", ("lists.",), "exchange"),
+    RootCause("content.schema", ("lists.", "features."), "exchange"),
     RootCause("lists.tools", _ABOUT_TOOLS, "unchecked"),
     RootCause("schemas.tool-shape", ("tool-calls.", "content.", "placeholder-answers."), "unchecked"),
     RootCause("tool-calls.answered", ("tool-calls.", "content.", "placeholder-answers."), "unchecked"),

@@ -6,22 +6,21 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from xml.parsers import expat
 
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, STRUCTURED, WireExchange, revision_defines_member
+from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, STRUCTURED, WireExchange, revision_defines_path
+from mcpfactory_pipeline.checks.message_schemas import result_errors
 from mcpfactory_pipeline.checks.probes import foreign_content_kinds
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
 from mcpfactory_pipeline.checks.rules.modern import has_per_request_metadata
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
-from mcpfactory_runtime.revisions import REVISIONS
 
 RULES: Final = RuleTable()
 rule = RULES.rule
-_KNOWN: Final = frozenset(kind for revision in REVISIONS.values() for kind in revision.content)
 _LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _KEY: Final = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 _OWN: Final = frozenset({"inputSchema", "outputSchema", "structuredContent"})
@@ -117,51 +116,6 @@ def _revision(call: RecordedCall) -> Iterator[Fault]:
         yield Fault(words, call.tool, call.exchange)
 
 
-_TEXT: Final = ("string", str)
-# Optional member → name and types of its values.
-_OPTIONAL: Final[Mapping[str, tuple[str, type | tuple[type, ...]]]] = {
-    **dict.fromkeys(("nextCursor", "description", "title", "mimeType", "instructions"), _TEXT),
-    **dict.fromkeys(("isError", "hasMore"), ("boolean", bool)),
-    **dict.fromkeys(("annotations", "_meta"), ("object", dict)),
-    **dict.fromkeys(("size", "total"), ("number", (int, float))),
-}
-# Member of a result → optional members of its entries; "" for the result itself. Other rules check entries of lists.
-_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
-    "": ("nextCursor", "instructions", "isError", "_meta"),
-    "contents": ("mimeType", "_meta"),
-    "content": ("annotations", "_meta"),
-    "completion": ("total", "hasMore"),
-}
-_LINK: Final = ("title", "description", "mimeType", "size")  # optional members of a resource link
-
-
-def _results(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
-    found = [exchange for exchange in evidence.traffic if exchange.result is not None]
-    return missing_lifecycle_outcome(evidence) or RuleSubjects(found, len({one.method for one in found}), once=True)
-
-
-@rule("content.member-types", 3, gate=True, over=_results,
-      statement="Optional members have the type of the schema, or are left out; they are not null.",
-      source="MCP schema, results and their members: clients that validate results refuse null and other types",
-      hint="leave out members without a value")  # fmt: skip
-def _member_types(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
-    for name, value in _optional_members(exchange.result):
-        described, types = _OPTIONAL[name]
-        fits = isinstance(value, types) and (types is bool or not isinstance(value, bool))
-        if not fits and revision_defines_member(name, evidence.revisions):
-            yield Fault(f"{name} is {json.dumps(value)[:40]}; its type must be {described}", exchange.method, exchange)
-
-
-def _optional_members(result: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) of the optional members of a result, and of its entries."""
-    for place, names in _PLACES.items():
-        value = result.get(place) if place else result
-        for entry in value if isinstance(value, list) else [value]:
-            if isinstance(entry, dict):
-                more = _LINK if entry.get("type") == "resource_link" else ()
-                yield from ((name, entry[name]) for name in (*names, *more) if name in entry)
-
-
 def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:
     """Return all metadata keys, each with the first exchange that contains it.
 
@@ -197,44 +151,6 @@ def _metadata(value: Any) -> Iterator[dict[str, Any]]:
                 yield one
             elif key not in _OWN:
                 yield from _metadata(one)
-
-
-@rule("content.types", 3, gate=True, over=_each(_blocks),
-      statement="Content blocks have a type that the protocol defines.",
-      source="MCP schema, ContentBlock: clients refuse a result with a block that they cannot read",
-      hint="send text, or a resource with its MIME type")  # fmt: skip
-def _type(block: _Block) -> Iterator[Fault]:
-    kind = block.value.get("type")
-    if isinstance(kind, str) and kind not in _KNOWN:
-        known = ", ".join(sorted(_KNOWN))
-        yield Fault(f"a block has the unknown type {kind!r}; known types: {known}", block.where, block.exchange)
-
-
-@rule("content.required-fields", 3, gate=True, over=_each(_blocks),
-      statement=("Content blocks have the fields that their type requires: data and mimeType, uri and name, or a "
-                 "resource."),
-      source="MCP schema, ImageContent, AudioContent, ResourceLink, EmbeddedResource",
-      hint="add the missing fields: clients refuse the whole result if one block lacks a field")  # fmt: skip
-def _member(block: _Block) -> Iterator[Fault]:
-    needed = {"image": ("data", "mimeType"), "audio": ("data", "mimeType"), "resource_link": ("uri", "name")}
-    kind = block.value.get("type")
-    lost = [key for key in needed.get(str(kind), ()) if not isinstance(block.value.get(key), str)]
-    if lost:
-        yield Fault(f"a block of type {kind} has no {' and no '.join(lost)}", block.where, block.exchange)
-    resource = block.value.get("resource")
-    if kind == "resource" and not isinstance(resource, dict):
-        yield Fault("a block of type resource has no resource", block.where, block.exchange)
-
-
-@rule("content.resources", 3, gate=True, over=_each(_contents),
-      statement="Contents of resources have a uri, and text or blob.",
-      source="MCP schema, TextResourceContents and BlobResourceContents",
-      hint="set uri in each entry of contents")  # fmt: skip
-def _resource(block: _Block) -> Iterator[Fault]:
-    if not isinstance(block.value.get("uri"), str):
-        yield Fault("the contents of a resource have no uri", block.where, block.exchange)
-    elif not isinstance(block.value.get("text"), str) and not isinstance(block.value.get("blob"), str):
-        yield Fault("the contents of a resource have neither text nor blob", block.where, block.exchange)
 
 
 def _encoded(evidence: Evidence) -> list[_Block]:
@@ -301,25 +217,6 @@ def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
     return ""
 
 
-@rule("content.annotations", 3, gate=True, over=_each(_blocks),
-      statement=("Annotations of a block are an object, with a priority from 0 to 1 and an audience of user and "
-                 "assistant."),
-      source="MCP schema, Annotations",
-      hint="leave out annotations, or write them as the schema defines")  # fmt: skip
-def _annotation(block: _Block) -> Iterator[Fault]:
-    found = block.value.get("annotations")
-    if found is None:
-        return
-    priority = found.get("priority") if isinstance(found, dict) else None
-    audience = found.get("audience") if isinstance(found, dict) else None
-    if not isinstance(found, dict):
-        yield Fault("the annotations of a block are not an object", block.where, block.exchange)
-    elif priority is not None and not (isinstance(priority, int | float) and 0 <= priority <= 1):
-        yield Fault(f"priority is {priority!r}, not a number from 0 to 1", block.where, block.exchange)
-    elif audience is not None and not (isinstance(audience, list) and set(map(str, audience)) <= {"user", "assistant"}):
-        yield Fault(f"audience is {audience!r}, not a list of user and assistant", block.where, block.exchange)
-
-
 def _structured(evidence: Evidence) -> list[_Block]:
     calls = (*evidence.calls, *evidence.others, *evidence.further)
     return [
@@ -350,6 +247,25 @@ def _text(block: _Block) -> Iterator[Fault]:
         yield Fault(words, block.where, block.exchange)
 
 
+def _results(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
+    found = [exchange for exchange in (*evidence.traffic, *evidence.in_sandbox) if exchange.result is not None]
+    return missing_lifecycle_outcome(evidence) or RuleSubjects(found, len({one.method for one in found}), once=True)
+
+
+@rule("content.schema", 3, gate=True, over=_results,
+      statement="Results match the schema of their method. Optional members are left out instead of null.",
+      source="MCP schema: clients refuse a whole result because of one invalid member",
+      hint="validate every result against the schema of the protocol, and leave out members without a value")  # fmt: skip
+def _schema(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
+    for path, problem in result_errors(exchange.method, exchange.result or {}):
+        if revision_defines_path(path, evidence.revisions):
+            yield Fault(f"{path} {problem}", _place(exchange), exchange)
+
+
+def _place(exchange: WireExchange) -> str:
+    return str(exchange.params.get("name") or exchange.params.get("uri") or exchange.method)
+
+
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _READ: Final = ("content", "structuredContent", "contents", "messages")  # members of a result that models read
 
@@ -365,5 +281,4 @@ def _read_by_models(evidence: Evidence) -> RuleSubjects[WireExchange]:
 def _lone_surrogates(exchange: WireExchange) -> Iterator[Fault]:
     shown = [value for key, value in (exchange.result or {}).items() if key in _READ]
     if _SURROGATES.search(json.dumps(shown, ensure_ascii=False)) and not _SURROGATES.search(str(exchange.sent)):
-        where = str(exchange.params.get("name") or exchange.params.get("uri") or exchange.method)
-        yield Fault("a text contains half of a character", where, exchange)
+        yield Fault("a text contains half of a character", _place(exchange), exchange)

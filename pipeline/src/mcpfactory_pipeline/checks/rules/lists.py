@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing
-from mcpfactory_pipeline.checks.exchange import WireExchange, revision_defines_member
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.probes import NOTHING_TO_ASK
 from mcpfactory_pipeline.checks.rule import (
     Fault,
@@ -26,11 +26,10 @@ rule, row = RULES.rule, RULES.row
 
 
 class ListScope:
-    """A list of a server that declares the list's capability; each entry must have `keys`."""
+    """A list of a server that declares the list's capability."""
 
-    def __init__(self, method: str, *keys: str) -> None:
+    def __init__(self, method: str) -> None:
         self._method = method
-        self._keys = keys
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
         """Return the list, or the outcome of the rule if no list exists."""
@@ -43,46 +42,36 @@ class ListScope:
         return not_checked(evidence.missing_reason(self._method)) if listing is None else RuleSubjects([listing])
 
     def faults(self, listing: Listing) -> Iterator[Fault]:
-        """Yield faults for an incomplete list, and for entries without a key."""
+        """Yield the fault of an incomplete list."""
         shown = listing.exchanges[-1] if listing.exchanges else None
         if listing.problem:
             no_method = shown is not None and shown.code == METHOD_NOT_FOUND
             tolerated = no_method and self._method == "resources/templates/list"
             yield Fault(listing.problem, self._method, shown, lesser=1 if tolerated else None)
-        bad = [
-            index
-            for index, item in enumerate(listing.items)
-            if not isinstance(item, dict) or not all(isinstance(item.get(key), str) and item[key] for key in self._keys)
-        ]
-        if bad:
-            keys = " or ".join(self._keys)
-            words = f"{len(bad)} entries have no {keys} that is a string; the first is entry {bad[0]}"
-            yield Fault(words, self._method, shown)
 
 
 def _capability(method: str) -> str:
     return method.split("/", maxsplit=1)[0]
 
 
-row("lists.tools", 5, gate=True, over=ListScope("tools/list", "name"),
+row("lists.tools", 5, gate=True, over=ListScope("tools/list"),
     statement="A server that declares tools lists them, and the list has a last page.",
     source="MCP server/tools, Listing Tools; server/utilities/pagination",
     hint="answer tools/list; leave nextCursor out on the last page")  # fmt: skip
 
-row("lists.resources", 3, gate=True, over=ListScope("resources/list", "uri", "name"),
-    statement="A server that declares resources lists them, each with uri and name.",
+row("lists.resources", 3, gate=True, over=ListScope("resources/list"),
+    statement="A server that declares resources lists them.",
     source="MCP server/resources, Listing Resources",
     hint="answer resources/list, with an empty list if there are none")  # fmt: skip
 
-row("lists.templates", 3, over=ListScope("resources/templates/list", "uriTemplate", "name"),
-    statement=("A server that declares resources lists its templates, each with uriTemplate and name; a missing "
-               "method is tolerated."),
+row("lists.templates", 3, over=ListScope("resources/templates/list"),
+    statement="A server that declares resources lists its templates; a missing method is tolerated.",
     source=("MCP server/resources, Resource Templates: the specification does not require templates, and no capability "
             "announces them"),
     hint="answer resources/templates/list, with an empty list if there are none")  # fmt: skip
 
-row("lists.prompts", 3, gate=True, over=ListScope("prompts/list", "name"),
-    statement="A server that declares prompts lists them, each with a name.",
+row("lists.prompts", 3, gate=True, over=ListScope("prompts/list"),
+    statement="A server that declares prompts lists them.",
     source="MCP server/prompts, Listing Prompts",
     hint="answer prompts/list, with an empty list if there are none")  # fmt: skip
 
@@ -119,44 +108,6 @@ def _stable(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
 
 def _names(items: list[Any]) -> list[str]:
     return [str(item.get("name")) if isinstance(item, dict) else "" for item in items]
-
-
-# Optional member → function that checks its value.
-_OPTIONAL: Final[dict[str, Callable[[Any], bool]]] = {
-    "title": lambda value: isinstance(value, str),
-    "description": lambda value: isinstance(value, str),
-    "mimeType": lambda value: isinstance(value, str),
-    "size": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and value >= 0,
-    "icons": lambda value: (
-        isinstance(value, list) and all(isinstance(icon, dict) and isinstance(icon.get("src"), str) for icon in value)
-    ),
-    "arguments": lambda value: (
-        isinstance(value, list) and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in value)
-    ),
-}
-
-
-def _entries(evidence: Evidence) -> RuleSubjects[tuple[Listing, dict[str, Any]]] | RuleOutcome:
-    entries = [
-        (listing, item)
-        for listing in evidence.lists.values()
-        if listing.method != "tools/list"
-        for item in listing.items
-        if isinstance(item, dict)
-    ]
-    methods = {listing.method for listing, _ in entries}
-    return missing_lifecycle_outcome(evidence) or RuleSubjects(entries, len(methods))
-
-
-@rule("lists.entry-fields", 3, gate=True, over=_entries,
-      statement="Titles, descriptions, sizes, icons and arguments of listed entries match the schema.",
-      source="MCP schema, Resource, ResourceTemplate, Prompt, Icon",
-      hint="leave out unknown values; clients refuse a list because of one invalid member")  # fmt: skip
-def _members(entry: tuple[Listing, dict[str, Any]], evidence: Evidence) -> Iterator[Fault]:
-    listing, item = entry
-    for key, fits in _OPTIONAL.items():
-        if key in item and revision_defines_member(key, evidence.revisions) and not fits(item[key]):
-            yield Fault(f"{key} of an entry is {item[key]!r}"[:200], listing.method, listing.exchanges[0])
 
 
 _EXPRESSION: Final = re.compile(r"\{[+#./;?&]?[\w.%]+(:\d+|\*)?(,[\w.%]+(:\d+|\*)?)*\}")

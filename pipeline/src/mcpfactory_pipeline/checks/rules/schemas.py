@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.exchange import DIALECT, LATEST_HANDSHAKE, STRUCTURED, revision_defines_member
+from mcpfactory_pipeline.checks.exchange import DIALECT, LATEST_HANDSHAKE, STRUCTURED
 from mcpfactory_pipeline.checks.jsonschemas import broken_references, is_known_dialect, schema_error
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, rule_outcome
 from mcpfactory_pipeline.checks.rules.subjects import missing_tools_outcome, tools_as_subjects
@@ -51,11 +51,10 @@ _SCHEMAS: Final = _each_schema("inputSchema", "outputSchema")
 
 @rule("schemas.tool-shape", 5, gate=True,
       over=lambda evidence: missing_tools_outcome(evidence) or RuleSubjects(list(enumerate(evidence.tools))),
-      statement=("Every entry of tools/list is an object with a name and an inputSchema; title and description are "
-                 "strings."),
+      statement="Every entry of tools/list is an object with a name and an inputSchema.",
       source="MCP server/tools, Data Types: Tool",
       hint="return each tool as the Tool object of the MCP schema")  # fmt: skip
-def _shape(entry: tuple[int, Any], evidence: Evidence) -> Iterator[Fault]:
+def _shape(entry: tuple[int, Any]) -> Iterator[Fault]:
     index, tool = entry
     if not isinstance(tool, dict):
         yield Fault(f"entry {index} of tools/list is {type(tool).__name__}, not an object", f"tools/{index}")
@@ -67,11 +66,6 @@ def _shape(entry: tuple[int, Any], evidence: Evidence) -> Iterator[Fault]:
         yield Fault(
             "the tool has no inputSchema", tool["name"], hint='declare {"type": "object"} for a tool without arguments'
         )
-    known = {field: value for field, value in tool.items() if revision_defines_member(field, evidence.revisions)}
-    texts = [field for field in ("title", "description") if not isinstance(known.get(field, ""), str)]
-    yield from (Fault(f"{field} is not a string", f"{tool['name']} {field}") for field in texts)
-    if not isinstance(known.get("annotations", {}), dict):
-        yield Fault("annotations is not an object", f"{tool['name']} annotations")
 
 
 @rule("schemas.names-valid", 5, gate=True, over=tools_as_subjects,

@@ -7,7 +7,8 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.client_capabilities import undeclared_client_capability
 from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, ServerMessage
-from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, LOG_LEVEL
+from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, LOG_LEVEL, revision_defines_path
+from mcpfactory_pipeline.checks.message_schemas import params_errors
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 from mcpfactory_pipeline.checks.transport.conversation import progress_token
@@ -108,16 +109,14 @@ def _log_declared(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
         yield _fault("the server sends log messages, and does not declare logging", one)
 
 
-@rule("server-messages.log-fields", 3, gate=True, over=_messages(method=_LOG),
-      statement="Log messages have data and one of the eight levels.",
-      source="MCP server/utilities/logging, Log Levels; schema, LoggingMessageNotification",
-      hint=f"levels: {', '.join(LEVELS)}")  # fmt: skip
-def _log_shape(one: ServerMessage) -> Iterator[Fault]:
-    level = one.params.get("level")
-    if level not in LEVELS:
-        yield _fault(f"a log message has the level {level!r}", one)
-    elif "data" not in one.params:
-        yield _fault("a log message has no data", one)
+@rule("server-messages.schema", 3, gate=True, over=_messages(),
+      statement="The params of requests and notifications that the server sends match the schema of their method.",
+      source="MCP schema, ServerRequest and ServerNotification",
+      hint="validate every message that you send against the schema of the protocol")  # fmt: skip
+def _schema(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
+    for path, problem in params_errors(one.method, one.params):
+        if revision_defines_path(path, evidence.revisions):
+            yield _fault(f"in params, {path} {problem}", one)
 
 
 @rule("server-messages.log-level", 3, gate=True, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy", method=_LOG),

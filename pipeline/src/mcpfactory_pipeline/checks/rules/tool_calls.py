@@ -453,30 +453,6 @@ def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
     return is_read_request(method, path) and not sounds_like_change(call.tool, *texts)
 
 
-def _results(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    if (reason := missing_calls_outcome(evidence)) is not None:
-        return reason
-    answered = [call for call in evidence.valid_calls if call.exchange.result is not None]
-    return calls_as_subjects(answered, once=True) if answered else not_checked("no call was answered with a result")
-
-
-@rule("tool-calls.result-shape", 3, gate=True, over=_results,
-      statement="Tool results have content: a list of blocks, each with a type.",
-      source="MCP schema, CallToolResult",
-      hint='return {"content": [{"type": "text", "text": …}]}')  # fmt: skip
-def _result(call: RecordedCall) -> Iterator[Fault]:
-    result = call.exchange.result or {}
-    content = result.get("content")
-    if result.get("resultType") == "input_required":
-        return
-    if not isinstance(content, list):
-        yield _fault(call, "the result has no content list")
-    elif not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in content):
-        yield _fault(call, "an entry of content is not an object with a type")
-    elif any(block["type"] == "text" and not isinstance(block.get("text"), str) for block in content):
-        yield _fault(call, "a text block has no text")
-
-
 @rule("tool-calls.error-text", 2,
       over=_calls(lambda evidence: (call for call in evidence.calls if call.failed and call.exchange.result is not None),
                   none="no call was answered with isError"),
