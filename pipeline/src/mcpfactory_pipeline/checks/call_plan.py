@@ -19,7 +19,7 @@ from mcpfactory_pipeline.checks.exchange import ValidationTargetError, WireExcha
 from mcpfactory_pipeline.checks.invalid_arguments import invalid_arguments
 from mcpfactory_pipeline.checks.samples import (
     sample_arguments,
-    second_guess,
+    second_guesses,
     vary_json_values,
     vary_texts_and_numbers,
 )
@@ -148,7 +148,7 @@ def _without_cases(
         return "it is marked destructiveHint" if allow_calls else "it is not marked readOnlyHint"
     if planned >= MAX_CALLS:
         return f"only {MAX_CALLS} tools are called"
-    return [PlannedCall(name, *sample_arguments(tool.get("inputSchema")))]
+    return [PlannedCall(name, *sample_arguments(tool.get("inputSchema"), tool.get("description")))]
 
 
 def may_call_tool(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: bool) -> bool:
@@ -196,14 +196,14 @@ def _first_calls(
 def plan_second_guesses(
     failed: Sequence[PlannedCall], tools: Mapping[str, Json], calls: Sequence[RecordedCall]
 ) -> list[PlannedCall]:
-    """Return calls with different guesses for the calls whose guessed arguments failed."""
+    """Return calls with different guesses for the calls whose guessed arguments failed, best guesses first."""
     results = [call.exchange for call in calls if not call.failed]
-    found = [
-        (planned, second_guess(tools[planned.tool].get("inputSchema"), planned.arguments, results))
+    return [
+        replace(planned, arguments=arguments)
         for planned in failed
         if planned.origin == "guess"
+        for arguments in second_guesses(tools[planned.tool].get("inputSchema"), planned.arguments, results)
     ]
-    return [replace(planned, arguments=arguments) for planned, arguments in found if arguments]
 
 
 def propose_cases(evidence: Evidence) -> list[dict[str, Any]]:
@@ -214,7 +214,7 @@ def propose_cases(evidence: Evidence) -> list[dict[str, Any]]:
         if name in worked:
             arguments, title = worked[name].params.get("arguments", {}), "succeeded during validation"
         else:
-            arguments, _ = sample_arguments(tool.get("inputSchema"))
+            arguments, _ = sample_arguments(tool.get("inputSchema"), tool.get("description"))
             title = f"replace the arguments ({evidence.uncalled.get(name, 'the call returned an error')})"
         cases.append({"tool": name, "arguments": arguments, "title": title})
     return cases

@@ -83,6 +83,7 @@ from mcpfactory_pipeline.checks.samples import (
     extra_valid_arguments,
     extreme_arguments,
     has_answer_value,
+    seen_texts,
 )
 from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
 from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
@@ -90,7 +91,7 @@ from mcpfactory_pipeline.checks.transport.conversation import Conversation, canc
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
 from mcpfactory_pipeline.checks.transport.stdio import ServerProcess, StdioConversation
-from mcpfactory_pipeline.checks.two_clients import observe_two_clients
+from mcpfactory_pipeline.checks.two_clients import observe_clients_at
 from mcpfactory_pipeline.isolation.levels import Sandbox
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
@@ -179,7 +180,8 @@ class ServerProber:
                 )
                 evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=self._target.headers)
                 if self._requests.seconds_left() > 0:
-                    await self._two_clients()
+                    about = (self._url, self._target.headers, self._planned, self._requests)
+                    await observe_clients_at(self.evidence, *about)
                 else:
                     evidence.missing["http"] = _OVER
         else:
@@ -353,21 +355,6 @@ class ServerProber:
                 extreme = plan_extra_valid_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _EXTREME)
 
-    async def _two_clients(self) -> None:
-        self._requests.lifecycle = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
-        one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
-        for client in (one, other) if self._requests.lifecycle == "legacy" else ():
-            hello = await self._requests.request(client, "initialize", initialize_params())
-            if hello.result is None:
-                break
-            await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        else:
-            clients, one_user = (one, other), bool(self._target.headers)
-            await observe_two_clients(self.evidence, clients, self._planned, self._requests, one_user=one_user)
-        for client in (one, other):
-            await client.close()
-            self.evidence.sessions += [client.session] if client.session.answered else []
-
     async def _initialize(
         self,
         conversation: Conversation,
@@ -508,9 +495,7 @@ class ServerProber:
                 unshown += plan_changed_responses(planned)
         reading = evidence.read_only_tools
         failed = [planned for planned, call in self._planned if call.failed]
-        for planned in plan_second_guesses(failed, dict(tools), evidence.calls):
-            if not _last_problem(conversation) and self._requests.seconds_left() > 0:
-                evidence.calls.append(await self._call(conversation, planned))
+        plan = [*await self._guess_again(conversation, failed, comparer), *plan]
         more = ((unshown, evidence.changed), (plan_varied_calls(reading, plan), evidence.others))
         for planned_calls, calls in (*more, (plan_invalid_calls(reading, plan), evidence.wrong)):
             until = time.monotonic() + _FURTHER
@@ -520,7 +505,23 @@ class ServerProber:
                     named = {"progressToken": f"mcpfactory-{next(self._requests.numbers)}"}
                     calls.append(await self._call(conversation, planned, {"_meta": named}))
         if self._cases is None:
-            await self._call_further(conversation, plan_extra_valid_calls(reading, plan, extra_valid_arguments))
+            texts = seen_texts(call.exchange for call in evidence.calls if not call.failed)
+            arguments = partial(extra_valid_arguments, texts=texts)
+            await self._call_further(conversation, plan_extra_valid_calls(reading, plan, arguments))
+
+    async def _guess_again(
+        self, conversation: Conversation, failed: Sequence[PlannedCall], comparer: CallComparer | None
+    ) -> list[PlannedCall]:
+        """Make other guesses until one succeeds, and return the successful guesses."""
+        calls, found = self.evidence.calls, dict[str, PlannedCall]()
+        for planned in plan_second_guesses(failed, dict(self.evidence.named_tools), calls):
+            if planned.tool in found or _last_problem(conversation) or self._requests.seconds_left() <= 0:
+                continue
+            calls.append(call := await self._call(conversation, planned))
+            if comparer is not None:
+                await comparer.repeat(call)
+            found |= {} if call.failed else {planned.tool: planned}
+        return list(found.values())
 
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER
