@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any, NamedTuple
 
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer, text
@@ -134,6 +136,51 @@ class Straggler(SampleServer):
         if self.owed is not None:
             self.report(self.owed, 2)
             self.owed = None
+
+
+class HealthyStopper(SampleServer):
+    """Looks at the moon in a thread, and sends nothing for a canceled look."""
+
+    own_process = True
+
+    def begin(self) -> None:
+        self.canceled: list[Any] = []
+        self.running: list[threading.Thread] = []
+
+    def end(self) -> None:
+        for thread in self.running:
+            thread.join()
+
+    def respond(self, message: Json) -> Json | None:
+        params = message.get("params") if isinstance(message.get("params"), dict) else None
+        if message.get("method") == "notifications/cancelled":
+            self.canceled.append((params or {}).get("requestId"))
+        if message.get("method") != "tools/call" or (params or {}).get("name") != "moon_phase":
+            return super().respond(message)
+        self.running.append(threading.Thread(target=self.look, args=(message,)))
+        self.running[-1].start()
+        return None
+
+    def look(self, message: Json) -> None:
+        time.sleep(0.5)
+        answer = super().respond(message)
+        if answer is not None and not self.is_canceled(message["id"]):
+            self.write(answer)
+
+    def is_canceled(self, about: Any) -> bool:
+        return about in self.canceled
+
+    def progress(self, token: Any) -> None:
+        """Report nothing, because two threads would write at the same time."""
+
+
+class Unstoppable(HealthyStopper):
+    """Answers canceled calls in the per-request lifecycle."""
+
+    rule = "server-messages.after-cancellation"
+
+    def is_canceled(self, about: Any) -> bool:
+        return False
 
 
 class Backslider(SampleServer):

@@ -226,6 +226,19 @@ class AnswerDuringSlowCall:
 
 
 @dataclass(frozen=True, slots=True)
+class CanceledCall:
+    """A call on stdio that was canceled while it ran, and the server's messages about it after that.
+
+    `exchange` is a request that was sent after the cancellation. `late` has the messages that arrived well after its
+    answer, which proves that the server had read the cancellation.
+    """
+
+    tool: str
+    exchange: WireExchange
+    late: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluatedCall:
     """Correct call from an evaluation case, made against the simulated API."""
 
@@ -372,6 +385,7 @@ class Evidence:
     comparisons: list[CallComparison] = field(default_factory=list)
     # Answers to requests during a slow call.
     busy: list[AnswerDuringSlowCall] = field(default_factory=list)
+    canceled: list[CanceledCall] = field(default_factory=list)  # only in the per-request lifecycle
     # Calls with arguments that violate the schema; `title` describes the error.
     wrong: list[RecordedCall] = field(default_factory=list)
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with a changed API response

@@ -36,6 +36,7 @@ from mcpfactory_pipeline.checks.call_plan import (
 )
 from mcpfactory_pipeline.checks.canaries import Canaries
 from mcpfactory_pipeline.checks.canary_calls import send_canaries
+from mcpfactory_pipeline.checks.cancellations import cancel_slow_call
 from mcpfactory_pipeline.checks.client_capabilities import (
     FEATURES,
     FEATURES_IN_CALLS,
@@ -285,6 +286,8 @@ class ServerProber:
                 await self._probe_all(conversation, "first contact")
                 await self._read_again(conversation)
             await self._ask_again(conversation)
+            if self._cases is None:
+                await cancel_slow_call(evidence, conversation, self._requests)
             await self._listen(conversation, result)
 
     async def _read_again(self, conversation: Conversation) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_pipeline.checks.client_capabilities import undeclared_client_capability
-from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, ServerMessage
+from mcpfactory_pipeline.checks.evidence import CanceledCall, Evidence, Lifecycle, ServerMessage
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, LOG_LEVEL, revision_defines_path
 from mcpfactory_pipeline.checks.message_schemas import params_errors
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
@@ -229,3 +229,25 @@ def _cut(value: float) -> str:
       hint="end the request with an error instead")  # fmt: skip
 def _cancelled(one: ServerMessage) -> Iterator[Fault]:
     yield _fault("the server sends a cancellation, but the client has no listening stream", one)
+
+
+def _canceled_calls(evidence: Evidence) -> RuleSubjects[list[CanceledCall]] | RuleOutcome:
+    if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
+        return reason
+    return (
+        RuleSubjects([evidence.canceled]) if evidence.canceled else not_applicable("no call was slow enough to cancel")
+    )
+
+
+@rule("server-messages.after-cancellation", 3, gate=True, since=FIRST_MODERN, over=_canceled_calls,
+      statement="On stdio, the server sends no answer and no progress for a request after it read the cancellation.",
+      source="MCP basic/transports/stdio: servers must not send any further messages for a canceled request",
+      hint="remember the ids of canceled requests, and drop the answer if the work cannot be stopped")  # fmt: skip
+def _after_cancellation(trials: list[CanceledCall]) -> Iterator[Fault]:
+    if len(trials) > 1 and all(one.late for one in trials):
+        last = trials[-1]
+        kind = "an answer" if "method" not in last.late[-1] else "progress"
+        words = (
+            f"after the server answered a request that followed the cancellation, it sent {kind} for the canceled call"
+        )
+        yield Fault(words, last.tool, proof={"sent by the server": str(last.late[-1])[:1_000]})
