@@ -122,6 +122,37 @@ class Recorder(SampleServer):
         return super().per_request(method, params)
 
 
+class HealthyDiarist(SampleServer):
+    """Logs each call at the level that the request asks for, before the result."""
+
+    level_sent = ""
+
+    def per_request(self, method: str, params: Json) -> Json:
+        asked = params["_meta"].get(META + "logLevel")
+        if asked and method == "tools/call":
+            self.tell("notifications/message", level=self.level_sent or asked, data="fed")
+        return super().per_request(method, params)
+
+
+class Verbose(HealthyDiarist):
+    """Logs calls below the level that the request asks for."""
+
+    rule = "server-messages.modern-logs"
+    tolerated = True
+    level_sent = "info"
+
+
+class Afterthinker(SampleServer):
+    """Logs calls after their results."""
+
+    rule = "server-messages.modern-logs"
+
+    def feed(self, line: str) -> None:
+        super().feed(line)
+        if '"tools/call"' in line and META + "logLevel" in line:
+            self.tell("notifications/message", level="emergency", data="fed")
+
+
 class Straggler(SampleServer):
     """Reports progress after the result."""
 

@@ -65,6 +65,7 @@ from mcpfactory_pipeline.checks.exchange import (
     ValidationTarget,
     initialize_params,
 )
+from mcpfactory_pipeline.checks.logged_calls import call_with_log_levels
 from mcpfactory_pipeline.checks.probes import (
     LISTS,
     NOTHING_TO_ASK,
@@ -287,6 +288,7 @@ class ServerProber:
                 await self._read_again(conversation)
             await self._ask_again(conversation)
             if self._cases is None:
+                await call_with_log_levels(evidence, conversation, self._requests)
                 await cancel_slow_call(evidence, conversation, self._requests)
             await self._listen(conversation, result)
 

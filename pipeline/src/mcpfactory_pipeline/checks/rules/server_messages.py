@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from mcpfactory_pipeline.checks.client_capabilities import undeclared_client_capability
@@ -137,14 +138,19 @@ def _during_tool_call(one: ServerMessage, evidence: Evidence) -> bool:
 
 
 @rule("server-messages.modern-logs", 3, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern", method=_LOG),
-      statement="No log messages are sent for a request without a log level, even after a request with a level.",
-      source="MCP server/utilities/logging: without the metadata the server must not send log messages",
-      hint="read the log level from the request's metadata")  # fmt: skip
+      statement=("No log messages are sent for a request without a log level, even after a request with a level, and none "
+                 "after the result. A message below the requested level closes no gate."),
+      source=("MCP server/utilities/logging: without the metadata the server must not send log messages; it may send "
+              "messages at or above the level, before the final response"),
+      hint="read the log level from the request's metadata, and send log messages before the result")  # fmt: skip
 def _modern_logs(one: ServerMessage) -> Iterator[Fault]:
     during = one.during.get("params") if one.during is not None else None
     meta = during.get("_meta") if isinstance(during, dict) else None
-    if not isinstance(meta, dict) or LOG_LEVEL not in meta:
-        yield _fault("a log message was sent for a request that named no log level", one)
+    asked, level = meta.get(LOG_LEVEL) if isinstance(meta, dict) else None, one.params.get("level")
+    if asked is None:
+        yield _fault("a log message was sent for a request that named no log level, or after the result", one)
+    elif asked in LEVELS and level in LEVELS and LEVELS.index(level) < LEVELS.index(asked):
+        yield replace(_fault(f"level {asked} was requested, but a message of level {level} was sent", one), lesser=2)
 
 
 @rule("server-messages.changes-declared", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy"),
