@@ -24,7 +24,7 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.types import Json
 
-CanaryKind = Literal["file", "command", "template", "address", "query", "option"]
+CanaryKind = Literal["file", "command", "template", "address", "query", "option", "sibling"]
 
 WORDS: Final = "mcpfactory-bait-7c1d90e2: a reader of this left its folder"
 _FACTORS: Final = (40013, 3)
@@ -241,6 +241,11 @@ def takes_text(_name: str, tool: Json) -> list[str]:
 def _takes_path(name: str, tool: Json) -> list[str]:
     """Return the names of the free-text arguments; names that suggest a path come first."""
     return sorted(takes_text(name, tool), key=lambda key: not _PATHS.search(_joined(key)))
+
+
+def takes_stated_path(name: str, tool: Json) -> list[str]:
+    """Return the names of the free-text arguments that name files or paths according to the texts of the tool."""
+    return [key for key in _takes_path(name, tool) if _states_path(tool, key)]
 
 
 def _takes_address(_name: str, tool: Json) -> list[str]:
