@@ -27,7 +27,7 @@ _PROPERTIES: Json = {
 # Name → keyword, and steps to the schema that has it.
 LAX: dict[str, tuple[str, tuple[str, ...]]] = {
     "Zoologist": ("enum", ("kind",)),
-    "Patternless": ("pattern", ("cage",)),
+    "Unpatterned": ("pattern", ("cage",)),
     "Emptier": ("minLength", ("keeper",)),
     "Childless": ("minItems", ("years",)),
     "Listener": ("type", ("keeper",)),
@@ -78,7 +78,7 @@ class Lax(SampleServer):
         return text(f"Leo matches {json.dumps(arguments)}.", structuredContent={"names": ["Leo"]})
 
 
-class HealthyCareful(Lax):
+class HealthyScrupulous(Lax):
     """Checks all keywords."""
 
 

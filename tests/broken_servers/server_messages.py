@@ -31,11 +31,20 @@ MESSAGES: dict[str, Unasked] = {
     "Daydreamer": Unasked(
         "server-messages.undeclared-requests", "sampling/createMessage", {"messages": [], "maxTokens": 10}, id="zoo-1"
     ),
+    "Tooled": Unasked(
+        "server-messages.undeclared-requests",
+        "sampling/createMessage",
+        {"messages": [], "maxTokens": 10, "tools": [{"name": "feed", "inputSchema": {"type": "object"}}]},
+        id="zoo-1",
+    ),
     "Caller": Unasked("server-messages.modern-requests", "ping", {}, modern=True, id="zoo-1"),
     "Listless": Unasked("server-messages.json-rpc", NEW_TOOLS, ["emergency"]),
     "Numbered": Unasked("server-messages.json-rpc", NEW_TOOLS, {}, id=7),
     "Neologist": Unasked("server-messages.known-notifications", "notifications/zoo/fed", {"animal": "Leo"}),
     "Undeclared": Unasked("server-messages.log-declared", LOG, {"level": "info", "data": "fed"}, without="logging"),
+    "Tattletale": Unasked(
+        "security.credentials-in-texts", LOG, {"level": "emergency", "data": {"db": "postgresql://zoo:Kx9vTq27@db/zoo"}}
+    ),
     "Trivial": Unasked("server-messages.schema", LOG, {"level": "trivial", "data": "fed"}),
     "Chatty": Unasked("server-messages.log-level", LOG, {"level": "debug", "data": "fed"}),
     "Logger": Unasked("server-messages.modern-logs", LOG, {"level": "emergency", "data": "fed"}, modern=True),
@@ -134,7 +143,7 @@ class HealthyDiarist(SampleServer):
         return super().per_request(method, params)
 
 
-class Verbose(HealthyDiarist):
+class Overlogger(HealthyDiarist):
     """Logs calls below the level that the request asks for."""
 
     rule = "server-messages.modern-logs"

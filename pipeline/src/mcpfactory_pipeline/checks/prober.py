@@ -287,10 +287,10 @@ class ServerProber:
                 await self._probe_all(conversation, "first contact")
                 await self._read_again(conversation)
             await self._ask_again(conversation)
+            await self._listen(conversation, result)
             if self._cases is None:
                 await call_with_log_levels(evidence, conversation, self._requests)
                 await cancel_slow_call(evidence, conversation, self._requests)
-            await self._listen(conversation, result)
 
     async def _read_again(self, conversation: Conversation) -> None:
         evidence = self.evidence

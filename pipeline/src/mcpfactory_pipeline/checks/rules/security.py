@@ -119,13 +119,19 @@ def _errors_and_texts(evidence: Evidence) -> RuleSubjects[tuple[str, str, WireEx
         return texts
     failed = [call for call in evidence.tool_calls if call.failed and call.exchange.received is not None]
     found = [(call.tool, answer_text(call.exchange), call.exchange) for call in failed]
+    logged = [one for one in evidence.server_messages if one.method == "notifications/message"]
+    found += [
+        (one.method, json.dumps(one.params, ensure_ascii=False), WireExchange(one.during or {}, one.message))
+        for one in logged
+    ]
     return RuleSubjects([*found, *((where, text, None) for where, text in texts.items)], once=True)
 
 
 @rule("security.credentials-in-texts", 3, gate=True, over=_errors_and_texts,
-      statement=("No error and no text for the model contains a URL with a user name and a password, a private key, or "
-                 "a token of a known service."),
-      source="MCP basic/security best practices; these texts reach the model, and logs of clients",
+      statement=("No error, no log message and no text for the model contains a URL with a user name and a password, a "
+                 "private key, or a token of a known service."),
+      source=("MCP basic/security best practices; server/utilities/logging, Security: log messages must not contain "
+              "credentials"),
       hint="read credentials from the environment, and write error texts without the values of the exception")  # fmt: skip
 def _credentials(subject: tuple[str, str, WireExchange | None]) -> Iterator[Fault]:
     where, text, exchange = subject
