@@ -7,7 +7,7 @@ from typing import Final
 from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import LOG_LEVEL, QUICK
-from mcpfactory_pipeline.checks.requester import Requester
+from mcpfactory_pipeline.checks.requester import ANSWER, Requester
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 
 _TOOLS: Final = 2  # maximum number of tools
@@ -23,4 +23,7 @@ async def call_with_log_levels(evidence: Evidence, conversation: Conversation, r
         for level in ("debug", "emergency"):
             if requests.seconds_left() > 0:
                 params = {**params_without_meta(call.exchange.sent), "_meta": {LOG_LEVEL: level}}
-                await requests.request(conversation, "tools/call", params)
+                # `overlap` ignores other answers, such as late answers to cancellations.
+                answers = await conversation.overlap([requests.message("tools/call", params)], ANSWER)
+                if any(one.received is None for one in answers):
+                    return

@@ -182,8 +182,8 @@ class ServerProber:
                 )
                 evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=self._target.headers)
                 if self._requests.seconds_left() > 0:
-                    about = (self._url, self._target.headers, self._planned, self._requests)
-                    await observe_clients_at(self.evidence, *about)
+                    clients = (self._url, self._target.headers, self._planned, self._requests)
+                    await observe_clients_at(evidence, *clients)
                 else:
                     evidence.missing["http"] = _OVER
         else:
