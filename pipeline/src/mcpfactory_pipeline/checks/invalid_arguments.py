@@ -30,7 +30,7 @@ _LONGEST: Final = 500  # characters; a longer text is not sent
 _MOST_ITEMS: Final = 20
 _WORD: Final = "mcpfactory"  # part of each text, so that a tool that uses the text can repeat it
 _OBJECT: Final[Json] = {_WORD: []}
-# Type → values that no library converts to this type. A pair is no scalar, but libraries unwrap arrays of one item.
+# Type → values that no library converts to this type. Libraries unwrap arrays of one item, so a pair is used.
 _OTHER_TYPES: Final[Mapping[str, tuple[Any, ...]]] = {
     "string": (_OBJECT, [_WORD, _WORD]),
     "number": (_OBJECT, _WORD),
