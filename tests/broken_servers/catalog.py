@@ -10,6 +10,7 @@ from tests.broken_servers import (
     consent,
     http_defects,
     input_requests,
+    lax_validation,
     notification_streams,
     packages,
     performance,
@@ -32,6 +33,7 @@ _BASES = (
     canaries.Reading,
     input_requests.Asking,
     tasks.Errand,
+    lax_validation.Lax,
 )
 
 
@@ -44,6 +46,7 @@ def servers() -> dict[str, type[SampleServer]]:
         changed_answers,
         tool_declarations,
         tool_calls,
+        lax_validation,
         repeated_calls,
         consent,
         input_requests,
@@ -54,16 +57,21 @@ def servers() -> dict[str, type[SampleServer]]:
         performance,
         canaries,
     )
-    kinds = [kind for module in modules for kind in vars(module).values()]
-    return (
-        changed_answers.answering()
-        | http_defects.served()
-        | tool_declarations.declaring()
-        | server_messages.speaking()
-        | tasks.errands()
-        | {
-            kind.__name__: kind
-            for kind in kinds
-            if isinstance(kind, type) and issubclass(kind, SampleServer) and kind not in _BASES
-        }
+    kinds = [
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, SampleServer) and kind not in _BASES
+    ]
+    tables = (
+        changed_answers.answering(),
+        http_defects.served(),
+        tool_declarations.declaring(),
+        server_messages.speaking(),
+        tasks.errands(),
+        lax_validation.lax(),
+        {kind.__name__: kind for kind in kinds},
     )
+    found = {name: kind for table in tables for name, kind in table.items()}
+    assert len(found) == len(set(kinds)) + sum(map(len, tables[:-1])), "two servers have the same name"
+    return found

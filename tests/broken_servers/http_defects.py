@@ -110,8 +110,6 @@ class HealthyTagger(Served):
     def call(self, name: str, arguments: Json) -> Json:
         if name != "format_tag":
             return super().call(name, arguments)
-        if not all(isinstance(arguments.get(key), str) for key in ("name", "company")):
-            return text("name and company must be texts") | {"isError": True}
         return text(f"{arguments['name']}\n{arguments['company']}")
 
 

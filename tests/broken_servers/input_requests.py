@@ -158,3 +158,22 @@ class Formal(SampleServer):
         elif client not in self.known:
             raise RpcError(-32600, "ask server/discover first")
         return super().per_request(method, params)
+
+
+class Unprefixed(SampleServer):
+    """Declares an extension whose name has no prefix."""
+
+    rule = "modern.extension-names"
+
+    def discover(self) -> Json:
+        result = super().discover()
+        return {**result, "capabilities": {**result["capabilities"], "extensions": {"feeding": {}}}}
+
+
+class HealthyExtended(SampleServer):
+    """Declares extensions, experimental features and an unknown capability."""
+
+    def discover(self) -> Json:
+        result = super().discover()
+        more = {"extensions": {"zoo.example/feeding": {}}, "experimental": {"zoo": {"a": 1}}, "zoo": True}
+        return {**result, "capabilities": {**result["capabilities"], **more}}

@@ -206,25 +206,6 @@ class Contrary(SampleServer):
         return {**super().initialize(requested), "protocolVersion": version}
 
 
-class Unprefixed(SampleServer):
-    """Declares an extension whose name has no prefix."""
-
-    rule = "modern.extension-names"
-
-    def discover(self) -> Json:
-        result = super().discover()
-        return {**result, "capabilities": {**result["capabilities"], "extensions": {"feeding": {}}}}
-
-
-class HealthyExtended(SampleServer):
-    """Declares extensions, experimental features and an unknown capability."""
-
-    def discover(self) -> Json:
-        result = super().discover()
-        more = {"extensions": {"zoo.example/feeding": {}}, "experimental": {"zoo": {"a": 1}}, "zoo": True}
-        return {**result, "capabilities": {**result["capabilities"], **more}}
-
-
 class HealthySettled(SampleServer):
     """Speaks only the oldest handshake revision, and offers it to every client."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any, NamedTuple
 
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer, text
@@ -30,11 +32,20 @@ MESSAGES: dict[str, Unasked] = {
     "Daydreamer": Unasked(
         "server-messages.undeclared-requests", "sampling/createMessage", {"messages": [], "maxTokens": 10}, id="zoo"
     ),
+    "Tooled": Unasked(
+        "server-messages.undeclared-requests",
+        "sampling/createMessage",
+        {"messages": [], "maxTokens": 10, "tools": [{"name": "feed", "inputSchema": {"type": "object"}}]},
+        id="zoo",
+    ),
     "Caller": Unasked("server-messages.modern-requests", "ping", {}, modern=True, id="zoo"),
     "Listless": Unasked("server-messages.json-rpc", NEW_TOOLS, ["emergency"]),
     "Numbered": Unasked("server-messages.json-rpc", NEW_TOOLS, {}, id=7),
     "Neologist": Unasked("server-messages.known-notifications", "notifications/zoo/fed", {"animal": "Leo"}),
     "Undeclared": Unasked("server-messages.log-declared", LOG, {"level": "info", "data": "fed"}, without="logging"),
+    "Tattletale": Unasked(
+        "security.credentials-in-texts", LOG, {"level": "emergency", "data": {"db": "postgresql://zoo:Kx9vTq27@db/zoo"}}
+    ),
     "Trivial": Unasked("server-messages.schema", LOG, {"level": "trivial", "data": "fed"}),
     "Chatty": Unasked("server-messages.log-level", LOG, {"level": "debug", "data": "fed"}),
     "Logger": Unasked("server-messages.modern-logs", LOG, {"level": "emergency", "data": "fed"}, modern=True),
@@ -144,6 +155,37 @@ class Recorder(SampleServer):
         return super().per_request(method, params)
 
 
+class HealthyDiarist(SampleServer):
+    """Logs each call at the level that the request asks for, before the result."""
+
+    level_sent = ""
+
+    def per_request(self, method: str, params: Json) -> Json:
+        asked = params["_meta"].get(META + "logLevel")
+        if asked and method == "tools/call":
+            self.tell("notifications/message", level=self.level_sent or asked, data="fed")
+        return super().per_request(method, params)
+
+
+class Overlogger(HealthyDiarist):
+    """Logs calls below the level that the request asks for."""
+
+    rule = "server-messages.modern-logs"
+    tolerated = True
+    level_sent = "info"
+
+
+class Afterthinker(SampleServer):
+    """Logs calls after their results."""
+
+    rule = "server-messages.modern-logs"
+
+    def feed(self, line: str) -> None:
+        super().feed(line)
+        if '"tools/call"' in line and META + "logLevel" in line:
+            self.tell("notifications/message", level="emergency", data="fed")
+
+
 class Straggler(SampleServer):
     """Reports progress after the result."""
 
@@ -158,6 +200,51 @@ class Straggler(SampleServer):
         if self.owed is not None:
             self.report(self.owed, 2)
             self.owed = None
+
+
+class HealthyStopper(SampleServer):
+    """Looks at the moon in a thread, and sends nothing for a canceled look."""
+
+    own_process = True
+
+    def begin(self) -> None:
+        self.canceled: list[Any] = []
+        self.running: list[threading.Thread] = []
+
+    def end(self) -> None:
+        for thread in self.running:
+            thread.join()
+
+    def respond(self, message: Json) -> Json | None:
+        params = message.get("params") if isinstance(message.get("params"), dict) else None
+        if message.get("method") == "notifications/cancelled":
+            self.canceled.append((params or {}).get("requestId"))
+        if message.get("method") != "tools/call" or (params or {}).get("name") != "moon_phase":
+            return super().respond(message)
+        self.running.append(threading.Thread(target=self.look, args=(message,)))
+        self.running[-1].start()
+        return None
+
+    def look(self, message: Json) -> None:
+        time.sleep(0.5)
+        answer = super().respond(message)
+        if answer is not None and not self.is_canceled(message["id"]):
+            self.write(answer)
+
+    def is_canceled(self, about: Any) -> bool:
+        return about in self.canceled
+
+    def progress(self, token: Any) -> None:
+        """Report nothing, because two threads would write at the same time."""
+
+
+class Unstoppable(HealthyStopper):
+    """Answers canceled calls in the per-request lifecycle."""
+
+    rule = "server-messages.after-cancellation"
+
+    def is_canceled(self, about: Any) -> bool:
+        return False
 
 
 class Backslider(SampleServer):

@@ -248,7 +248,7 @@ DEVIATIONS: dict[str, Deviation] = {
     "Paraphraser": Deviation("tasks.result", "result", _other_result),
     "Unrelated": Deviation("tasks.related-task", "result", _forgetful),
     "Unsigned": Deviation("tasks.related-task", "ask", lambda self, _: HealthyErrands.ask(self, {})),
-    "Unstoppable": Deviation(
+    "Relentless": Deviation(
         "tasks.cancellation", "cancel",
         lambda self, task: dict(task) if task["status"] == "working" else HealthyErrands.cancel(self, task),
     ),

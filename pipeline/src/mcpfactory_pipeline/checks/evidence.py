@@ -78,6 +78,11 @@ class Session:
         """Return True if the process ended, or stopped reading, at the last request."""
         return bool(self.exchanges) and self.exchanges[-1].server_ended
 
+    @property
+    def last_call_problem(self) -> str:
+        """Return why the last tool call got no answer; "" if it got one."""
+        return next((one.problem for one in reversed(self.exchanges) if one.method == "tools/call"), "")
+
 
 @dataclass(frozen=True, slots=True)
 class NotificationStream:
@@ -197,6 +202,8 @@ class RecordedCall:
     mismatches: tuple[str, ...] = ()  # differences between these requests and the case
     question: str = ""  # method and path of a request that only reads according to the API document
     response: Json | None = None  # response of the stub API, as described in the case
+    violates: str = ""  # keyword of the inputSchema that the arguments violate; "bounds" for minimum and maximum
+    optional: bool = False  # True if the argument with the violation may be left out
 
     @property
     def failed(self) -> bool:
@@ -256,6 +263,19 @@ class TaskRun:
     tool: str
     steps: tuple[WireExchange, ...]
     plain: tuple[WireExchange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CanceledCall:
+    """A call on stdio that was canceled while it ran, and the server's messages about it after that.
+
+    `exchange` is a request that was sent after the cancellation. `late` has the messages that arrived well after its
+    answer, which proves that the server had read the cancellation.
+    """
+
+    tool: str
+    exchange: WireExchange
+    late: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +425,7 @@ class Evidence:
     comparisons: list[CallComparison] = field(default_factory=list)
     # Answers to requests during a slow call.
     busy: list[AnswerDuringSlowCall] = field(default_factory=list)
+    canceled: list[CanceledCall] = field(default_factory=list)  # only in the per-request lifecycle
     # Calls with arguments that violate the schema; `title` describes the error.
     wrong: list[RecordedCall] = field(default_factory=list)
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with a changed API response
@@ -473,6 +494,11 @@ class Evidence:
         return tuple(
             (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         )
+
+    @property
+    def input_schemas(self) -> dict[str, Any]:
+        """Return tool → input schema."""
+        return {name: tool.get("inputSchema") for name, tool in self.named_tools}
 
     @property
     def read_only_tools(self) -> dict[str, Json]:

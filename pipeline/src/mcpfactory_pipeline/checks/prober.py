@@ -36,6 +36,7 @@ from mcpfactory_pipeline.checks.call_plan import (
 )
 from mcpfactory_pipeline.checks.canaries import Canaries
 from mcpfactory_pipeline.checks.canary_calls import send_canaries
+from mcpfactory_pipeline.checks.cancellations import cancel_slow_call
 from mcpfactory_pipeline.checks.client_capabilities import (
     FEATURES,
     FEATURES_IN_CALLS,
@@ -64,6 +65,7 @@ from mcpfactory_pipeline.checks.exchange import (
     ValidationTarget,
     initialize_params,
 )
+from mcpfactory_pipeline.checks.logged_calls import call_with_log_levels
 from mcpfactory_pipeline.checks.probes import (
     LISTS,
     NOTHING_TO_ASK,
@@ -83,6 +85,7 @@ from mcpfactory_pipeline.checks.samples import (
     extra_valid_arguments,
     extreme_arguments,
     has_answer_value,
+    seen_texts,
 )
 from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
 from mcpfactory_pipeline.checks.task_calls import observe_tasks
@@ -92,7 +95,7 @@ from mcpfactory_pipeline.checks.transport.conversation import Conversation, canc
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import HttpProbeSender, probe_http
 from mcpfactory_pipeline.checks.transport.stdio import ServerProcess, StdioConversation
-from mcpfactory_pipeline.checks.two_clients import observe_two_clients
+from mcpfactory_pipeline.checks.two_clients import observe_clients_at
 from mcpfactory_pipeline.isolation.levels import Sandbox
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
@@ -101,11 +104,6 @@ _EXTREME: Final = 3.0  # seconds; timeout of the answer to extreme arguments
 _MOST_AGAIN: Final = 2  # maximum number of tools to call again in the per-request lifecycle
 _FURTHER: Final = 2.0  # seconds for all calls with further arguments
 _OVER: Final = "the time limit of the validation was reached"
-
-
-def _last_problem(conversation: Conversation) -> str:
-    made = (one.problem for one in reversed(conversation.session.exchanges) if one.method == "tools/call")
-    return next(made, "")
 
 
 Connect = Callable[[ValidationTarget, Mapping[str, str], str], Awaitable[Conversation | Session]]
@@ -153,7 +151,6 @@ class ServerProber:
         features = {} if cases is not None else FEATURES
         self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
-        self._schemas: dict[str, Any] = {}  # see `HttpConversation.schemas`
         self._url = target.url or ""  # URL of the server after all redirects
         self._asking: list[tuple[str, Json]] = []  # a session's requests for which the server asked for input
 
@@ -179,10 +176,10 @@ class ServerProber:
                 evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=credentials)
                 if "modern" in evidence.lifecycles:
                     begin = partial(HttpProbeSender, self._url, modern, left, credentials=credentials)
-                    made = await asyncio.to_thread(probe_arguments, evidence, self._schemas, begin)
-                    evidence.header_arguments = made
+                    evidence.header_arguments = await asyncio.to_thread(probe_arguments, evidence, begin)
                 if self._requests.seconds_left() > 0:
-                    await self._two_clients()
+                    clients = (self._url, self._target.headers, self._planned, self._requests)
+                    await observe_clients_at(evidence, *clients)
                 else:
                     evidence.missing["http"] = _OVER
         else:
@@ -289,6 +286,9 @@ class ServerProber:
                 await self._read_again(conversation)
             await self._ask_again(conversation)
             await self._listen(conversation, result)
+            if self._cases is None:
+                await call_with_log_levels(evidence, conversation, self._requests)
+                await cancel_slow_call(evidence, conversation, self._requests)
 
     async def _read_again(self, conversation: Conversation) -> None:
         evidence = self.evidence
@@ -357,22 +357,6 @@ class ServerProber:
                 plan = [planned for planned, _ in self._planned]
                 extreme = plan_extra_valid_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _EXTREME)
-
-    async def _two_clients(self) -> None:
-        self._requests.lifecycle = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
-        one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
-        for client in (one, other) if self._requests.lifecycle == "legacy" else ():
-            hello = await self._requests.request(client, "initialize", initialize_params())
-            if hello.result is None:
-                break
-            await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        else:
-            one.schemas = other.schemas = self._schemas
-            clients, one_user = (one, other), bool(self._target.headers)
-            await observe_two_clients(self.evidence, clients, self._planned, self._requests, one_user=one_user)
-        for client in (one, other):
-            await client.close()
-            self.evidence.sessions += [client.session] if client.session.answered else []
 
     async def _initialize(
         self,
@@ -498,7 +482,7 @@ class ServerProber:
         # Repeat calls whose results contained nothing from the API's response.
         unshown: list[PlannedCall] = []
         for planned in plan:
-            if (problem := _last_problem(conversation)).startswith("the server"):
+            if (problem := conversation.session.last_call_problem).startswith("the server"):
                 evidence.uncalled[planned.tool] = f"before its turn, {problem}"
                 continue
             if self._requests.seconds_left() <= 0:
@@ -516,17 +500,33 @@ class ServerProber:
                 unshown += plan_changed_responses(planned)
         reading = evidence.read_only_tools
         failed = [planned for planned, call in self._planned if call.failed]
-        for planned in plan_second_guesses(failed, dict(tools), evidence.calls):
-            if not _last_problem(conversation) and self._requests.seconds_left() > 0:
-                evidence.calls.append(await self._call(conversation, planned))
+        plan = [*await self._guess_again(conversation, failed, comparer), *plan]
         more = ((unshown, evidence.changed), (plan_varied_calls(reading, plan), evidence.others))
         for planned_calls, calls in (*more, (plan_invalid_calls(reading, plan), evidence.wrong)):
+            until = time.monotonic() + _FURTHER
             for planned in planned_calls:
-                if self._may_call_again(conversation, planned.tool):
+                late = bool(planned.violates) and time.monotonic() > until
+                if not late and self._may_call_again(conversation, planned.tool):
                     named = {"progressToken": f"mcpfactory-{next(self._requests.numbers)}"}
                     calls.append(await self._call(conversation, planned, {"_meta": named}))
         if self._cases is None:
-            await self._call_further(conversation, plan_extra_valid_calls(reading, plan, extra_valid_arguments))
+            texts = seen_texts(call.exchange for call in evidence.calls if not call.failed)
+            arguments = partial(extra_valid_arguments, texts=texts)
+            await self._call_further(conversation, plan_extra_valid_calls(reading, plan, arguments))
+
+    async def _guess_again(
+        self, conversation: Conversation, failed: Sequence[PlannedCall], comparer: CallComparer | None
+    ) -> list[PlannedCall]:
+        """Make other guesses until one succeeds, and return the successful guesses."""
+        calls, found = self.evidence.calls, dict[str, PlannedCall]()
+        for planned in plan_second_guesses(failed, dict(self.evidence.named_tools), calls):
+            if planned.tool in found or conversation.session.last_call_problem or self._requests.seconds_left() <= 0:
+                continue
+            calls.append(call := await self._call(conversation, planned))
+            if comparer is not None:
+                await comparer.repeat(call)
+            found |= {} if call.failed else {planned.tool: planned}
+        return list(found.values())
 
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER
@@ -546,7 +546,7 @@ class ServerProber:
     def _may_call_again(self, conversation: Conversation, tool: str) -> bool:
         made = (*self.evidence.tool_calls, *self.evidence.changed)
         answered = any(call.tool == tool and not call.failed for call in made)
-        return answered and not _last_problem(conversation) and self._requests.seconds_left() > 0
+        return answered and not conversation.session.last_call_problem and self._requests.seconds_left() > 0
 
     def _may_repeat(self, request: Json | str) -> bool:
         if not isinstance(request, dict) or request.get("method") != "tools/call":
@@ -590,7 +590,7 @@ class ServerProber:
             yield None
             return
         if isinstance(conversation, HttpConversation):
-            conversation.schemas = self._schemas
+            conversation.schemas = self.evidence.input_schemas
         try:
             yield conversation
         finally:

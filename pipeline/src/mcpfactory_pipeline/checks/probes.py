@@ -243,6 +243,7 @@ def _subscribable(evidence: Evidence, capabilities: Mapping[str, Any]) -> Json |
 # --- the table ---
 
 _UNKNOWN: Final = {"name": NOTHING, "arguments": {}}
+_UNKNOWN_URI: Final = {"uri": "mcpfactory://nothing/here"}
 _UNKNOWN_MEMBERS: Final = {"mcpfactoryUnknown": 1, "_meta": {"mcpfactory.example/unknown": {"a": 1}}}
 _UNKNOWN_COMPLETION: Final = {"ref": {"type": "ref/prompt", "name": NOTHING}, "argument": {"name": "a", "value": ""}}
 _NO_REVISION: Final = {key: value for key, value in initialize_params().items() if key != "protocolVersion"}
@@ -285,7 +286,7 @@ _ROWS: Final = (
     Probe("unknown-members", "lists", "tools/list", _UNKNOWN_MEMBERS, "unknown members",
           result("tools/list with a member and metadata that the server does not know"), "", "tools"),
     Probe("list-again", "lists", "tools/list", lifecycle="", capability="tools"),
-    Probe("unknown-resource", "lists", "resources/read", {"uri": "mcpfactory://nothing/here"},
+    Probe("unknown-resource", "lists", "resources/read", _UNKNOWN_URI,
           lifecycle="", capability="resources"),
     Probe("resource-uri", "lists", "resources/read", {"uri": 5}, "a number as URI", _INVALID, "", "resources"),
     Probe("subscribe", "lists", "resources/subscribe", _subscription, "resources/subscribe",
@@ -323,6 +324,8 @@ _ROWS: Final = (
     Probe("modern-log-level", "per-request", "server/discover", lifecycle="modern", meta={LOG_LEVEL: "debug"}),
     Probe("modern-unknown-method", "per-request", "mcpfactory/nothing", {}, "unknown method",
           error(METHOD_NOT_FOUND, tolerates="error"), "modern"),
+    Probe("modern-unknown-resource", "per-request", "resources/read", _UNKNOWN_URI, "unknown resource",
+          lifecycle="modern", capability="resources"),
     Probe("modern-removed-method", "per-request", "ping", {}, "unknown method", error(METHOD_NOT_FOUND), "modern"),
 
     Probe("modern-unescaped-text", "per-request strays", raw=_MODERN_UNESCAPED, answered=True, what="unescaped text",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_varied_calls
 from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
 from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
+from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange, initialize_params
 from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
@@ -21,7 +21,31 @@ _CALLS: Final = 10  # maximum number of calls per client
 _PATIENCE: Final = 5.0  # seconds; timeout of an answer, even while another request runs
 
 
-async def observe_two_clients(
+async def observe_clients_at(
+    evidence: Evidence,
+    url: str,
+    headers: Mapping[str, str],
+    planned: Sequence[tuple[PlannedCall, RecordedCall]],
+    requests: Requester,
+) -> None:
+    """Open a session of each of two clients at a URL, send the requests, and close the sessions."""
+    requests.lifecycle = "legacy" if "legacy" in evidence.lifecycles else "modern"
+    clients = (HttpConversation(url, "client 1", headers), HttpConversation(url, "client 2", headers))
+    for client in clients if requests.lifecycle == "legacy" else ():
+        hello = await requests.request(client, "initialize", initialize_params())
+        if hello.result is None:
+            break
+        await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    else:
+        for client in clients:
+            client.schemas = evidence.input_schemas
+        await _observe(evidence, clients, planned, requests, one_user=bool(headers))
+    for client in clients:
+        await client.close()
+        evidence.sessions += [client.session] if client.session.answered else []
+
+
+async def _observe(
     evidence: Evidence,
     clients: tuple[HttpConversation, HttpConversation],
     planned: Sequence[tuple[PlannedCall, RecordedCall]],

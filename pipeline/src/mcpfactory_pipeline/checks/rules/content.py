@@ -29,6 +29,7 @@ RULES: Final = RuleTable()
 rule = RULES.rule
 _OWN: Final = frozenset({"inputSchema", "outputSchema", "structuredContent"})
 _BYTES: Final = ("image", "audio")
+_MIME: Final = re.compile(r"[\w!#$&^.+*-]+/[\w!#$&^.+*-]+\s*(;|$)")  # type and subtype (RFC 6838 §4.2), parameters
 # MIME type → first bytes, for formats with a fixed beginning.
 _SIGNATURES: Final[dict[str, bytes]] = {
     "image/png": b"\x89PNG\r\n\x1a\n",
@@ -187,6 +188,16 @@ def _base64(block: _Block) -> Iterator[Fault]:
 def _typed(evidence: Evidence) -> list[_Block]:
     texts = [block for block in _contents(evidence) if isinstance(block.value.get("text"), str)]
     return [*_encoded(evidence), *texts]
+
+
+@rule("content.mime-syntax", 3, gate=True, over=_each(_blocks),
+      statement="The mimeType of images and audio is a type and a subtype with a slash between them.",
+      source="MCP server/prompts, Data Types: images and audio must include a valid MIME type; RFC 6838 §4.2",
+      hint="write image/png instead of png")  # fmt: skip
+def _mime_syntax(block: _Block) -> Iterator[Fault]:
+    kind, mime = block.value.get("type"), block.value.get("mimeType")
+    if kind in _BYTES and isinstance(mime, str) and not _MIME.match(mime.strip()):
+        yield Fault(f"the mimeType of a block of type {kind} is {mime[:40]!r}", block.where, block.exchange)
 
 
 @rule("content.mime-type", 3, over=_each(_typed),

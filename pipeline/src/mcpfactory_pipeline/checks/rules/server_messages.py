@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from mcpfactory_pipeline.checks.client_capabilities import undeclared_client_capability
-from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, ServerMessage, Session
+from mcpfactory_pipeline.checks.evidence import CanceledCall, Evidence, Lifecycle, ServerMessage, Session
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, LOG_LEVEL, revision_defines_path
 from mcpfactory_pipeline.checks.message_schemas import params_errors
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
@@ -170,14 +171,19 @@ def _during_tool_call(one: ServerMessage, evidence: Evidence) -> bool:
 
 
 @rule("server-messages.modern-logs", 3, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern", method=_LOG),
-      statement="No log messages are sent for a request without a log level, even after a request with a level.",
-      source="MCP server/utilities/logging: without the metadata the server must not send log messages",
-      hint="read the log level from the request's metadata")  # fmt: skip
+      statement=("No log messages are sent for a request without a log level, even after a request with a level, and none "
+                 "after the result. A message below the requested level closes no gate."),
+      source=("MCP server/utilities/logging: without the metadata the server must not send log messages; it may send "
+              "messages at or above the level, before the final response"),
+      hint="read the log level from the request's metadata, and send log messages before the result")  # fmt: skip
 def _modern_logs(one: ServerMessage) -> Iterator[Fault]:
     during = one.during.get("params") if one.during is not None else None
     meta = during.get("_meta") if isinstance(during, dict) else None
-    if not isinstance(meta, dict) or LOG_LEVEL not in meta:
-        yield _fault("a log message was sent for a request that named no log level", one)
+    asked, level = meta.get(LOG_LEVEL) if isinstance(meta, dict) else None, one.params.get("level")
+    if asked is None:
+        yield _fault("a log message was sent for a request that named no log level, or after the result", one)
+    elif asked in LEVELS and level in LEVELS and LEVELS.index(level) < LEVELS.index(asked):
+        yield replace(_fault(f"level {asked} was requested, but a message of level {level} was sent", one), lesser=2)
 
 
 @rule("server-messages.changes-declared", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy"),
@@ -262,3 +268,25 @@ def _cut(value: float) -> str:
       hint="end the request with an error instead")  # fmt: skip
 def _cancelled(one: ServerMessage) -> Iterator[Fault]:
     yield _fault("the server sends a cancellation, but the client has no listening stream", one)
+
+
+def _canceled_calls(evidence: Evidence) -> RuleSubjects[list[CanceledCall]] | RuleOutcome:
+    if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
+        return reason
+    return (
+        RuleSubjects([evidence.canceled]) if evidence.canceled else not_applicable("no call was slow enough to cancel")
+    )
+
+
+@rule("server-messages.after-cancellation", 2, since=FIRST_MODERN, over=_canceled_calls,
+      statement="On stdio, the server sends no answer and no progress for a request after it read the cancellation.",
+      source="MCP basic/transports/stdio: servers must not send any further messages for a canceled request",
+      hint="remember the ids of canceled requests, and drop the answer if the work cannot be stopped")  # fmt: skip
+def _after_cancellation(trials: list[CanceledCall]) -> Iterator[Fault]:
+    if len(trials) > 1 and all(one.late for one in trials):
+        last = trials[-1]
+        kind = "an answer" if "method" not in last.late[-1] else "progress"
+        words = (
+            f"after the server answered a request that followed the cancellation, it sent {kind} for the canceled call"
+        )
+        yield Fault(words, last.tool, proof={"sent by the server": str(last.late[-1])[:1_000]})

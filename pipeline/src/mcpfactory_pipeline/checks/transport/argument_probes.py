@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mcpfactory_pipeline.checks.evidence import Evidence, HttpProbeAnswer
 from mcpfactory_pipeline.checks.transport.header_arguments import (
@@ -85,25 +85,23 @@ class _RepeatedArgument(NamedTuple):
     value: str | int
 
 
-def probe_arguments(
-    evidence: Evidence, schemas: Mapping[str, Any], begin: Callable[[], HttpProbeSender]
-) -> list[HttpProbeAnswer]:
+def probe_arguments(evidence: Evidence, begin: Callable[[], HttpProbeSender]) -> list[HttpProbeAnswer]:
     """Repeat successful calls of read-only tools, with a defect in one header of each call. The function blocks.
 
     Args:
         evidence: the observations with the calls.
-        schemas: tool → input schema.
         begin: returns a new sender of probes.
     """
     found: list[HttpProbeAnswer] = []
-    for one in islice(_repeated_arguments(evidence, schemas), _MOST):
+    for one in islice(_repeated_arguments(evidence), _MOST):
         sender = begin()
         sender.run(_row(name, defect, one) for name, defect in DEFECTS.items())
         found += sender.answers.values()
     return found
 
 
-def _repeated_arguments(evidence: Evidence, schemas: Mapping[str, Any]) -> Iterator[_RepeatedArgument]:
+def _repeated_arguments(evidence: Evidence) -> Iterator[_RepeatedArgument]:
+    schemas = evidence.input_schemas
     seen: set[tuple[str, str]] = set()
     for call in evidence.valid_calls:
         if call.failed or call.tool not in evidence.read_only_tools:

@@ -27,6 +27,7 @@ from mcpfactory_pipeline.checks.transport.conversation import (
     escape_surrogates,
     is_acknowledgement,
     is_jsonrpc_answer,
+    progress_token,
     split_streams,
 )
 from mcpfactory_pipeline.isolation.processes import descendants, kill_known_processes
@@ -94,6 +95,7 @@ _MAX_POLLUTION: Final = 20  # maximum number of stored stdout lines that are not
 _MOST_ARRAYS: Final = 1_000  # maximum number of batches with stored ids
 _MAX_NOTIFICATIONS: Final = 1_000  # maximum number of stored notifications
 _MAX_WAITING: Final = 1_000  # maximum number of unread messages, so that no server can fill the memory
+_RACE: Final = 0.1  # seconds; messages that follow sooner may have been written before the cancellation was read
 _MOMENT: Final = 0.5  # seconds to wait for a late answer to an invalid message
 _UNDER_WAY: Final = 0.1  # seconds to wait for messages that the server sent before it read a cancellation
 END_PATIENCE: Final = 4.0  # seconds to wait for the exit of a process; the process is then killed
@@ -285,6 +287,28 @@ class StdioConversation:
         self.session.exchanges += exchanges
         return exchanges
 
+    async def cancel(
+        self, request: Json, later: Json, seconds: float, patience: float
+    ) -> tuple[WireExchange, tuple[Json, ...]]:
+        """Send a request that takes `seconds`, cancel it soon, and send the request `later`. Never raises.
+
+        Return the exchange of `later`, and the messages about the canceled request that arrive well after its answer.
+        """
+        token = progress_token(request)
+        self._listened.append(request["id"])
+        began = time.monotonic()
+        await self._write(request)
+        await asyncio.sleep(seconds / 4)
+        await self._write(cancellation_message(request))
+        exchange = await self.ask(later, patience)
+        await asyncio.sleep(_RACE)
+        heard = self._log.heard = []
+        await asyncio.sleep(max(began + seconds + _MOMENT - time.monotonic(), 0))
+        self._log.heard = None
+        answered = exchange.result is not None
+        late = (one for one in heard if one.get("id") == request["id"] or _progresses(one, token))
+        return exchange, tuple(late) if answered else ()
+
     async def listen(
         self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()
     ) -> tuple[NotificationStream, ...]:
@@ -440,6 +464,11 @@ class StdioConversation:
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _progresses(message: Json, token: object) -> bool:
+    params = message.get("params")
+    return isinstance(params, dict) and token is not None and params.get("progressToken") == token
 
 
 def _open_files(pid: int, pattern: str = "*") -> set[int]:
