@@ -327,6 +327,15 @@ class Messenger(Reading):
             return text("a page of which nothing is known")
 
 
+class Verbatim(Messenger):
+    """Refuses its own machine by the text of the address."""
+
+    rule = "security.address-filter"
+
+    def show(self, value: str) -> Json:
+        return text("a page of which nothing is known") if "127.0.0.1" in value else super().show(value)
+
+
 class Opener(Messenger):
     """Opens file URLs, and reports that it cannot reach remote pages."""
 

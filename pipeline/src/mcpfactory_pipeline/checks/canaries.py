@@ -24,7 +24,7 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.types import Json
 
-CanaryKind = Literal["file", "command", "template", "address", "query", "option", "sibling"]
+CanaryKind = Literal["file", "command", "template", "address", "address form", "query", "option", "sibling"]
 
 WORDS: Final = "mcpfactory-bait-7c1d90e2: a reader of this left its folder"
 _FACTORS: Final = (40013, 3)
@@ -130,6 +130,11 @@ class Canaries:
         return [folder / "bait.txt" for folder in self._folders]
 
     @property
+    def url_forms(self) -> list[str]:
+        """Return URLs of the listener, with other forms of its address than 127.0.0.1."""
+        return [self.url.replace("127.0.0.1", form) for form in ("127.1", "2130706433", "[::ffff:127.0.0.1]")]
+
+    @property
     def secrets(self) -> dict[str, str]:
         """Return the values that reports must mask, because the values differ in each run."""
         return {"folder of the bait": self._folders[0].name, "address of the bait": self.url}
@@ -142,6 +147,7 @@ class Canaries:
             "command": _PRODUCT in received,
             "template": _PRODUCT in received or _REACHED in received,
             "address": visited,
+            "address form": visited,
         }[kind]
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -175,6 +181,7 @@ def canary_tool_probes(
         *(("file", _takes_path, confirms, _ways(file)) for confirms, file in files),
         *(("file", _takes_address, confirms, (file.as_uri(),)) for confirms, file in files),
         ("address", _takes_address, False, (f"{canaries.url}/bait",)),
+        ("address form", _takes_address, False, tuple(canaries.url_forms)),
         ("command", _takes_command, False, COMMANDS),
         ("command", _takes_code, False, CODE),
         ("template", _takes_template, False, TEMPLATES),

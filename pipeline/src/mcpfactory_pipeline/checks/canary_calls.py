@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.canaries import (
@@ -61,6 +62,8 @@ async def send_canaries(
             return
         if probe.confirms and not _was_taken(probe, evidence):
             continue
+        if probe.kind == "address form" and _was_taken(replace(probe, kind="address"), evidence):
+            continue  # a server without a filter
         exchange = await ask(probe)
         taken = canaries.taken(probe.kind, json.dumps(exchange.received, ensure_ascii=False))
         evidence.canaries.append(CanaryResult(probe, exchange, taken))

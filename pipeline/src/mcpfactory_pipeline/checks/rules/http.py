@@ -124,10 +124,15 @@ def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOu
 
 
 @rule("http.request-ids", 5, gate=True, over=_concurrent,
-      statement="If two clients use the same request id at the same time, each gets the answer to its own request.",
+      statement="Of two clients that send requests with the same id at the same time, each gets its own answer.",
       source="MCP basic, Requests: an id is unique within one session only; JSON-RPC 2.0 §5",
       hint="keep pending requests per connection or session, not by the id of the request alone")  # fmt: skip
 def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
+    first, second = pair.together
+    if first.received is None and second.received is not None and all(one.received is None for one in pair.again):
+        about = first.params.get("name") or first.method
+        yield Fault("since a second client connected, the first client gets no answer", about, first)
+        return
     if [one.content for one in pair.alone] != [one.content for one in pair.again]:
         return  # the answers also change without a second client
     for at, answer in enumerate(pair.together):
@@ -400,11 +405,19 @@ row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, ove
 
 MODERN: Final = RuleTable(since=FIRST_MODERN)
 
-MODERN.row("http.modern-version", 3, gate=True, over=http_probe_scope("modern-no-version", "modern-other-version"),
-    statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its MCP-Protocol-Version is "
-               "missing or differs from its metadata."),
-    source="MCP basic/transports/streamable-http, Protocol Version Header",
-    hint="compare header and metadata before you run the method")  # fmt: skip
+_VERSIONS: Final = http_probe_scope("modern-no-version", "modern-other-version")
+
+
+@MODERN.rule("http.modern-version", 3, gate=True, over=_VERSIONS,
+      statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its MCP-Protocol-Version is "
+                 "missing or differs from its metadata. A server with the handshake may take it as a request of an older "
+                 "client: severity 1."),
+      source="MCP basic/transports/streamable-http, Protocol Version Header",
+      hint="compare header and metadata before you run the method")  # fmt: skip
+def _version(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
+    for fault in _VERSIONS.faults(answer):
+        yield replace(fault, lesser=1) if "legacy" in evidence.lifecycles else fault
+
 
 MODERN.row("http.modern-method", 3, gate=True, over=http_probe_scope("modern-no-method", "modern-other-method"),
     statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Method is missing or "

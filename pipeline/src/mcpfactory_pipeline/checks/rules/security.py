@@ -237,3 +237,9 @@ row("security.ssrf", 2,
     statement="No value of an argument makes the server send requests to its own machine.",
     source="MCP basic/security best practices, Server-Side Request Forgery",
     hint="refuse loopback, private and link-local addresses after you resolve the name, unless a setting permits them")  # fmt: skip
+
+row("security.address-filter", 3, gate=True,
+    over=CanarySubjects("address form", "an address", "the server refuses 127.0.0.1, but not another form of this address"),
+    statement="If a tool refuses the addresses of its own machine, it refuses all forms of such an address.",
+    source="MCP basic/security best practices, Server-Side Request Forgery",
+    hint="resolve the name, and compare the IP address, not its text")  # fmt: skip

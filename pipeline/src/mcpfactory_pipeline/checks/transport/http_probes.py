@@ -323,7 +323,7 @@ _ROWS: Final = (
               {"MCP-Protocol-Version": LATEST_HANDSHAKE}, "tools/list"),
     HttpProbe("modern-no-method", "modern", "a request without Mcp-Method", mismatch, {"Mcp-Method": None}, "tools/list"),
     HttpProbe("modern-other-method", "modern", "a request whose Mcp-Method differs from its method", mismatch,
-              {"Mcp-Method": "prompts/list"}, "tools/list"),
+              {"Mcp-Method": "server/discover"}, "tools/list"),
     HttpProbe("modern-other-name", "modern", "a call whose Mcp-Name differs from its tool's name", mismatch,
               {"Mcp-Name": "mcpfactory_other"}, "tools/call", _params("tools/call")),
     HttpProbe("modern-no-name", "modern", "a call without Mcp-Name", mismatch, method="tools/call", params=_params("tools/call")),
@@ -354,7 +354,7 @@ _ROWS: Final = (
     HttpProbe("modern-header-names-uppercase", "modern", "a request whose header names are in capitals", no_mismatch,
               lambda _asker, plain: {name.upper(): value for name, value in plain.items()}, "tools/list"),
     HttpProbe("modern-header-value-uppercase", "modern", "a request whose Mcp-Method differs from its method in case", mismatch,
-              {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
+              lambda _asker, plain: {**plain, "Mcp-Method": plain["Mcp-Method"].upper()}, "tools/list"),
     HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", no_mismatch,
               lambda _asker, plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
     # The first of these probes has invalid base64 in the header; in all others, the header and the name match.
@@ -421,6 +421,11 @@ class HttpProbeSender:
         self._unanswered = 0
 
     @property
+    def _listing(self) -> str:
+        """Return the method that probes send instead of `tools/list`, if the server has no tools."""
+        return next((method for method in self.known if method.endswith("/list")), "tools/list")
+
+    @property
     def loopback(self) -> bool:
         """Return True if the server's address is a loopback address."""
         return is_loopback(urlsplit(self.url).hostname)
@@ -449,6 +454,9 @@ class HttpProbeSender:
         begun = {"Mcp-Session-Id": session} if session is not None else {}
         self.sessions[answer.probe] = {**begun, "MCP-Protocol-Version": agreed}
 
+    def _method(self, probe: HttpProbe) -> str:
+        return self._listing if probe.method in ("", "tools/list") else probe.method
+
     def _message(self, probe: HttpProbe) -> Any:
         if not probe.method:
             return probe.body
@@ -456,11 +464,12 @@ class HttpProbeSender:
             key: value for key, value in {**per_request_meta(self._modern), **probe.meta}.items() if value is not None
         }
         params = probe.params(self) if callable(probe.params) else probe.params
-        told = probe.method.startswith("notifications/")
+        method = self._method(probe)
+        told = method.startswith("notifications/")
         message = {
             "jsonrpc": "2.0",
             **({} if told else {"id": "mcpfactory-http"}),
-            "method": probe.method,
+            "method": method,
             "params": {**params, "_meta": meta},
         }
         return [message, {**message, "id": probe.body}] if probe.body is not None else message
@@ -472,7 +481,7 @@ class HttpProbeSender:
         data = None if body is None else json.dumps(body).encode()
         plain: Headers = self.sessions.get(probe.session, {})
         if probe.lifecycle == "modern":
-            plain = {"MCP-Protocol-Version": self._modern, "Mcp-Method": probe.method or "tools/list"}
+            plain = {"MCP-Protocol-Version": self._modern, "Mcp-Method": self._method(probe)}
         headers = probe.headers(self, plain) if callable(probe.headers) else {**plain, **probe.headers}
         headers = {
             **_ACCEPT,
@@ -488,7 +497,7 @@ class HttpProbeSender:
             response = connection.getresponse()
             found = {name.lower(): ", ".join(response.headers.get_all(name, ())) for name in response.headers}
             stream: EventStreamAnswer | None = None
-            if not found.get("content-type", "").startswith("text/event-stream"):
+            if not found.get("content-type", "").lower().startswith("text/event-stream"):
                 text = _body(response)
             elif probe.verb == "GET":
                 text = b""
