@@ -234,6 +234,8 @@ def _other_bodies() -> Iterator[Case]:
     yield Case(
         "form, a flag", _body(FORM, form(on=FLAG)), {"form on": True}, body="on=true", method="post", headers=kind
     )
+    more = _body(FORM, form(on=FLAG) | {"additionalProperties": TEXT})
+    yield Case("form, further fields", more, {"form": {"on": True, "x": "y"}}, body="on=true&x=y", method="post")
     joined = _body(FORM, form(tags=TEXTS), encoding={"tags": {"explode": False}})
     yield Case("form, a list not exploded", joined, {"form tags": ["a", "b"]}, body="tags=a,b", method="post")
     binary = {"type": "string", "format": "binary"}
