@@ -12,7 +12,7 @@ from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.context import Direction, Node, UnusableOperationError
 from mcpfactory_codegen.openapi.references import UnresolvedError
 from mcpfactory_codegen.openapi.xml import is_object_or_array, with_xml_form, xml_lists
-from mcpfactory_runtime.schemas.walk import types_of
+from mcpfactory_runtime.schemas.walk import APPLICATORS, types_of
 from mcpfactory_runtime.upstream.encoding import JSON_LINES, is_json, is_xml, media_type
 from mcpfactory_runtime.upstream.operation import FORM_STYLES
 
@@ -109,10 +109,24 @@ def choose_media_type(content: Node) -> Media | None:
     written = usable[name]
     target = written.target()
     if target is not None and isinstance(target.value, dict):
-        return Media(name, target)
+        return Media(name, _with_whole_schema(target))
     if target is not None and target.value is not None:
         written.report("media-invalid", "a media type has to be an object; anything is accepted")
     return Media(name, written.with_value({}))
+
+
+_OF_SCHEMAS: Final = frozenset({"type", "required", *APPLICATORS})
+
+
+def _with_whole_schema(media: Node) -> Node:
+    """Return a media type whose keywords of JSON Schema, which belong into `schema`, are there."""
+    beside = {key: value for key, value in media.value.items() if key in _OF_SCHEMAS}
+    schema = media.value.get("schema", {})
+    if not beside or not isinstance(schema, dict):
+        return media
+    message = f"{', '.join(beside)[:200]} must not be in a media type; read as part of its schema"
+    media.report("media-invalid", message, "move it below `schema`")
+    return media.with_value({**media.value, "schema": {**beside, **schema}})
 
 
 def _best(usable: dict[str, Node]) -> str:
