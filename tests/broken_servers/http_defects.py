@@ -28,7 +28,6 @@ CHANGES = {
     "Timetraveller": "http.version-header",
     "Batcher": "http.no-batches",
     "Unreceipted": "legacy.batch-without-requests",
-    "Versionless": "http.modern-version",
     "Methodless": "http.modern-method",
     "Misnamed": "http.modern-name",
     "Halfnamed": "http.modern-name:tool-names-only",
@@ -72,6 +71,14 @@ class Served(SampleServer):
     """Base of servers that are validated by URL."""
 
     at_url = True
+
+
+class Versionless(Served):
+    """Serves requests without MCP-Protocol-Version, as a server with the handshake may do."""
+
+    rule = "http.modern-version"
+    amiss = frozenset({"modern-version"})
+    tolerated = True
 
 
 class Tattler(Served):
@@ -171,7 +178,7 @@ class Halfrouted(HealthyRegional):
     amiss = frozenset({"unrepeated"})
 
 
-_KINDS = (Unstatused, Tattler, HealthyTagger, HealthyLogger, HealthyRegional, Misrouted, Halfrouted)
+_KINDS = (Versionless, Unstatused, Tattler, HealthyTagger, HealthyLogger, HealthyRegional, Misrouted, Halfrouted)
 
 
 def served() -> dict[str, type[SampleServer]]:
