@@ -111,7 +111,7 @@ def _phrase(
         verb = _REST.get(method) or {**_ON_ITEM, "POST": "post"}.get(method, method.lower())
         return _agreed(verb, said, many=False), [("item",)] if on_item else [("root",)]
     last, before = segments[-1], [tuple(singular(word) for word in segment) for segment in segments[:-1]]
-    if _is_action(last, operation, said, on_item=on_item):
+    if _is_action(last, operation, said, on_item=on_item) or (before and _is_change(last, method, on_item=on_item)):
         return last[0], [*before, last[1:]] if last[1:] else before
     if method in _REST:
         return _REST[method], [*before, last]
@@ -142,6 +142,12 @@ def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, 
     if "#" in operation.path:
         return last[0] in VERBS
     return last[0] in (READING if method == "GET" else ACTION_VERBS)
+
+
+def _is_change(last: tuple[str, ...], method: str, *, on_item: bool) -> bool:
+    """Return True for a verb that repeats or replaces the method's verb: `POST /books/update/{id}`, `/create-book`."""
+    changes = verb_kind(last[0]) in {"create", "update", "delete"} and last[0] in _CERTAIN
+    return changes and method != "GET" and (len(last) == 1 or not on_item)
 
 
 def _agreed(verb: str, said: tuple[str, ...], *, many: bool) -> str:
@@ -193,6 +199,8 @@ def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     begin = f"{operation.method.lower()}-{operation.path}"
     if text.startswith(f"{begin}_"):
         return OperationIdWords(tail=words(text[len(begin) :]))
+    if re.search(rf"\W{re.escape(operation.path)}\Z", text):  # Goa names a file server `books#/books/openapi.json`
+        return OperationIdWords()
     if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
         # drop the method, because a name such as `get_delete_policy` would contain two verbs
         return OperationIdWords(words(match["name"]))
