@@ -41,6 +41,8 @@ def names(*keys: str, ids: tuple[str, ...] = ()) -> list[str]:
         ("GET", "/books/{id}", "getBookUsingGET_1", "get_book"),
         ("GET", "/x", "listOAuth2Clients", "list_oauth2_clients"),
         ("GET", "/x", "getUserIDs", "get_user_ids"),
+        ("POST", "/x", "pOSTOrder", "post_order"),
+        ("GET", "/x", "get-user's-books", "get_users_books"),
         ("GET", "/x", "getStoresIdProducts", "get_stores_id_products"),
         ("GET", "/x", "listIdPUsers", "list_idp_users"),
         ("POST", "/v2/chat", "chatv2", "chatv2"),

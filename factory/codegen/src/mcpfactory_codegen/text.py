@@ -51,7 +51,7 @@ def words(text: str) -> tuple[str, ...]:
     """Return the lowercase ASCII words of a name in any spelling, such as users, get and mail2 for `users.GetMail2`."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return tuple(part.lower() for part in _BOUNDARY.split(text) if part)
+    return tuple(part.lower() for part in _BOUNDARY.split(text.replace("'", "")) if part)
 
 
 def snake_case(text: str) -> str:

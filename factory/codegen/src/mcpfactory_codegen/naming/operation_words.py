@@ -167,6 +167,7 @@ _MACHINE_MADE: Final = re.compile(
 # a word of letters, with or without a version, such as `chatv2`
 _TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")
 _ONE_WORD: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP(?![a-z])")
+_LOWERED: Final = re.compile(r"\A[a-z](?=[A-Z]{2})")  # `pUTBook`: Scribe puts the title “PUT Book” in camel case
 _MANY: Final = re.compile(r"[A-Z]{2,}s(?![a-z])")
 _SPRING: Final = re.compile(r"(?P<name>.+?)_?Using_?(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS)(_\d+)?\Z")
 _NEST: Final = re.compile(r"(?P<group>\w+?)Controller[_.](?P<name>\w+)\Z")
@@ -187,7 +188,7 @@ class OperationIdWords:
 
 def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     """Return the meaningful words of the operationId."""
-    text = operation.operation_id
+    text = _LOWERED.sub(lambda match: match.group().upper(), operation.operation_id)
     for pattern in (_ONE_WORD, _MANY):  # `OAuth2` becomes oauth2, and `IDs` becomes ids
         text = pattern.sub(lambda match: match.group().capitalize(), text)
     whole = words(text)
@@ -292,7 +293,7 @@ def summary_verbs(summary: str, *, reading: bool) -> tuple[str, ...]:
     Return () if the first word is not a verb or can be a noun, as in "Request details". `reading` also excludes verbs
     as in "Upload file" and "Request the time".
     """
-    said = words(_WRITTEN.sub("", summary[:200].replace("'", "")))
+    said = words(_WRITTEN.sub("", summary[:200]))
     while said and (said[0] in _ADVERBS or said[0].endswith("ly")) and len(said) > 1 and said[0] != "reply":
         said = said[1:]
     verb = _verb_of(said[0]) if said else ""
