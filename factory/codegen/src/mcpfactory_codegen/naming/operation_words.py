@@ -13,7 +13,16 @@ from typing import Final
 
 from mcpfactory_codegen.effects import ACTION_VERBS, GENERIC_VERBS, VERBS, verb_infinitive
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.text import PATH_PREFIXES, VERSION, is_plural, singular, word_group, word_pairs, words
+from mcpfactory_codegen.text import (
+    PATH_PREFIXES,
+    VERSION,
+    is_plural,
+    singular,
+    with_whole_words,
+    word_group,
+    word_pairs,
+    words,
+)
 
 # maximum characters of a name's verb and nouns, unless a unique name must be longer
 _ROOM: Final = 48
@@ -166,9 +175,7 @@ _MACHINE_MADE: Final = re.compile(
 )
 # a word of letters, with or without a version, such as `chatv2`
 _TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")
-_ONE_WORD: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP(?![a-z])")
 _LOWERED: Final = re.compile(r"\A[a-z](?=[A-Z]{2})")  # `pUTBook`: Scribe puts the title “PUT Book” in camel case
-_MANY: Final = re.compile(r"[A-Z]{2,}s(?![a-z])")
 _SPRING: Final = re.compile(r"(?P<name>.+?)_?Using_?(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS)(_\d+)?\Z")
 _NEST: Final = re.compile(r"(?P<group>\w+?)Controller[_.](?P<name>\w+)\Z")
 _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w*)\Z")
@@ -188,9 +195,7 @@ class OperationIdWords:
 
 def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     """Return the meaningful words of the operationId."""
-    text = _LOWERED.sub(lambda match: match.group().upper(), operation.operation_id)
-    for pattern in (_ONE_WORD, _MANY):  # `OAuth2` becomes oauth2, and `IDs` becomes ids
-        text = pattern.sub(lambda match: match.group().capitalize(), text)
+    text = with_whole_words(_LOWERED.sub(lambda match: match.group().upper(), operation.operation_id))
     whole = words(text)
     if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(_TELLING.fullmatch(part) for part in whole):
         return OperationIdWords()

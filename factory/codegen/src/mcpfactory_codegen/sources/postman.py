@@ -33,7 +33,7 @@ from mcpfactory_codegen.sources.translation_helpers import (
     text,
     without_empty,
 )
-from mcpfactory_codegen.text import PATH_PREFIXES, singular, snake_case
+from mcpfactory_codegen.text import PATH_PREFIXES, singular, snake_case, with_whole_words
 from mcpfactory_runtime.schemas.walk import DATA, map_schema
 
 _LONE: Final = re.compile(r'(?<!["\w}])\{\{\s*([^{}"]{1,100}?)\s*\}\}(?!["\w{])')
@@ -113,10 +113,12 @@ def translate_postman(data: dict[str, Any]) -> Translation:
         draft.servers.append({"url": root})
     named: dict[str, set[tuple[str, str]]] = {}
     for one, address in zip(found, addresses, strict=True):
-        named.setdefault(snake_case(one.name), set()).add((text(one.node, "method"), address.path if address else ""))
+        named.setdefault(_operation_name(one.name), set()).add(
+            (text(one.node, "method"), address.path if address else "")
+        )
     draft.tags = dict(_folder_descriptions(node))
     for one, address in zip(found, addresses, strict=True):
-        _add(draft, one, address, root, repeated=len(named[snake_case(one.name)]) > 1)
+        _add(draft, one, address, root, repeated=len(named[_operation_name(one.name)]) > 1)
     return draft.done(frozenset() if root else frozenset({"server-relative"}))
 
 
@@ -154,11 +156,15 @@ def _folder_descriptions(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield text(item, "name"), description
 
 
+def _operation_name(written: str) -> str:
+    return snake_case(with_whole_words(written))
+
+
 def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, root: str, *, repeated: bool) -> None:
     method = text(one.node, "method").upper() or "GET"
-    name = snake_case(one.name)
+    name = _operation_name(one.name)
     if repeated and one.folders:
-        name = snake_case(f"{one.folders[-1]} {one.name}")
+        name = _operation_name(f"{one.folders[-1]} {one.name}")
     if address is None or not _METHOD.match(method):
         reason = "it has no URL" if address is None else "it has no usable method"
         draft.problems.add("operation-invalid", one.origin, f"the request {one.name[:100]!r}: {reason}; left out")
