@@ -516,7 +516,7 @@ class Evidence:
         """Return method → params of a successful request without effects."""
         asked = [self.probes.get("read-resource"), self.probes.get("get-prompt")]
         asked += [call.exchange for call in self.calls if call.tool in self.read_only_tools and not call.failed]
-        lists = {one.method: {} for one in self.lists.values() if not one.problem}
+        lists: dict[str, Json] = {one.method: {} for one in self.lists.values() if not one.problem}
         return lists | {one.method: one.params for one in asked if one is not None and one.result is not None}
 
     @property

@@ -240,6 +240,6 @@ row("security.ssrf", 2,
 
 row("security.address-filter", 3, gate=True,
     over=CanarySubjects("address form", "an address", "the server refuses 127.0.0.1, but not another form of this address"),
-    statement="If a tool refuses the addresses of its own machine, it refuses all forms of such an address.",
+    statement="A tool that refuses local addresses refuses all forms of these addresses.",
     source="MCP basic/security best practices, Server-Side Request Forgery",
     hint="resolve the name, and compare the IP address, not its text")  # fmt: skip

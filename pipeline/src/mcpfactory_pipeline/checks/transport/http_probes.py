@@ -354,7 +354,7 @@ _ROWS: Final = (
     HttpProbe("modern-header-names-uppercase", "modern", "a request whose header names are in capitals", no_mismatch,
               lambda _asker, plain: {name.upper(): value for name, value in plain.items()}, "tools/list"),
     HttpProbe("modern-header-value-uppercase", "modern", "a request whose Mcp-Method differs from its method in case", mismatch,
-              lambda _asker, plain: {**plain, "Mcp-Method": plain["Mcp-Method"].upper()}, "tools/list"),
+              lambda _asker, plain: {**plain, "Mcp-Method": str(plain["Mcp-Method"]).upper()}, "tools/list"),
     HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", no_mismatch,
               lambda _asker, plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
     # The first of these probes has invalid base64 in the header; in all others, the header and the name match.
