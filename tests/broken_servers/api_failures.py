@@ -49,7 +49,7 @@ class Optimist(HealthyMessenger):
         return text(f"the API answered {error.code}")
 
 
-class Vague(HealthyMessenger):
+class Imprecise(HealthyMessenger):
     """Does not report the error."""
 
     rule = "api-failures.error-text"

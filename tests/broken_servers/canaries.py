@@ -79,6 +79,36 @@ class HealthyGuide(Reading):
             return text("there is no such page", isError=True)
 
 
+class HealthyArchivist(Reading):
+    """Refuses paths outside its folder, and says so."""
+
+    argument = "path"
+    tool: ClassVar[Json] = {"name": "read_note", "description": "Read a file of the folder broken_servers."}
+
+    def show(self, value: str) -> Json:
+        import os.path
+
+        try:
+            file = os.path.realpath(here() / value)
+            if not self.is_inside(file, str(here())):
+                return text("only files of the folder may be read", isError=True)
+            return text(here().joinpath(file).read_text()[:200])
+        except (OSError, ValueError):
+            return text("there is no such file", isError=True)
+
+    def is_inside(self, file: str, folder: str) -> bool:
+        return file.startswith(folder + "/")
+
+
+class Neighbor(HealthyArchivist):
+    """Compares only the beginning of a path with its folder."""
+
+    rule = "security.path-prefix"
+
+    def is_inside(self, file: str, folder: str) -> bool:
+        return file.startswith(folder)
+
+
 class HealthyScratchpad(Reading):
     """Reads temporary files only, which is its purpose."""
 
@@ -124,6 +154,87 @@ class Evaluator(Shelled):
             return text(str(eval(value)))
         except Exception:  # noqa: BLE001 - any value may come
             return text("this is no sum", isError=True)
+
+
+class Renderer(Shelled):
+    """Evaluates what is in double braces, as a template engine does."""
+
+    rule = "security.template-injection"
+
+    def show(self, value: str) -> Json:
+        import re
+
+        return text(re.sub(r"\{\{([0-9*]+)\}\}", lambda found: str(eval(found[1])), f"Hello {value}"))
+
+
+class Formatter(Shelled):
+    """Formats a value with an object as placeholder."""
+
+    rule = "security.template-injection"
+    argument = "letter"
+    tool: ClassVar[Json] = {"name": "preview_letter", "description": "Show a letter with the name {keeper.name} in it."}
+    sample = "Dear {keeper.name}"
+
+    def show(self, value: str) -> Json:
+        try:
+            return text(value.format(keeper=self))
+        except (AttributeError, KeyError, IndexError, ValueError):
+            return text("The letter has an unknown field.", isError=True)
+
+
+class HealthyFormatter(Formatter):
+    """Replaces one placeholder, and leaves all others."""
+
+    rule = ""
+
+    def show(self, value: str) -> Json:
+        return text(value.replace("{keeper.name}", "Ada"))
+
+
+class HealthyEngine(Renderer):
+    """Evaluates templates, which is its documented purpose."""
+
+    rule = ""
+    tool: ClassVar[Json] = {"name": "render", "description": "Render a template with sums in double braces."}
+
+
+class Subcontractor(Shelled):
+    """Passes a value to a program, which may take it as an option."""
+
+    rule = "security.option-injection"
+    argument = "house"
+    tool: ClassVar[Json] = {"name": "list_house", "description": "List the animals of a house of the zoo."}
+    sample = "."
+
+    def show(self, value: str) -> Json:
+        return self.run_program("ls", value)
+
+    def run_program(self, *command: str) -> Json:
+        import subprocess
+
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"})
+        except (OSError, ValueError):
+            return text("there is no such house", isError=True)
+        return text((done.stdout or done.stderr or "nothing")[:200], isError=done.returncode > 0)
+
+
+class HealthyOperand(Subcontractor):
+    """Marks the end of the options before a value."""
+
+    rule = ""
+
+    def show(self, value: str) -> Json:
+        return self.run_program("ls", "--", value)
+
+
+class HealthyDashes(Subcontractor):
+    """Refuses values that begin with a dash, in the words of a program."""
+
+    rule = ""
+
+    def show(self, value: str) -> Json:
+        return text(f"unknown option {value}", isError=True) if value.startswith("-") else super().show(value)
 
 
 class Paster(Shelled):
@@ -214,6 +325,15 @@ class Messenger(Reading):
                 return text(response.read(200).decode())
         except (OSError, ValueError):
             return text("a page of which nothing is known")
+
+
+class Verbatim(Messenger):
+    """Refuses its own machine by the text of the address."""
+
+    rule = "security.address-filter"
+
+    def show(self, value: str) -> Json:
+        return text("a page of which nothing is known") if "127.0.0.1" in value else super().show(value)
 
 
 class Opener(Messenger):

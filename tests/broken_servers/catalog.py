@@ -10,12 +10,14 @@ from tests.broken_servers import (
     consent,
     http_defects,
     input_requests,
+    lax_validation,
     notification_streams,
     packages,
     performance,
     protocol,
     repeated_calls,
     server_messages,
+    tasks,
     tool_calls,
     tool_declarations,
 )
@@ -30,6 +32,8 @@ _BASES = (
     packages.Packaged,
     canaries.Reading,
     input_requests.Asking,
+    tasks.Errand,
+    lax_validation.Lax,
 )
 
 
@@ -42,24 +46,32 @@ def servers() -> dict[str, type[SampleServer]]:
         changed_answers,
         tool_declarations,
         tool_calls,
+        lax_validation,
         repeated_calls,
         consent,
         input_requests,
         server_messages,
+        tasks,
         packages,
         api_failures,
         performance,
         canaries,
     )
-    kinds = [kind for module in modules for kind in vars(module).values()]
-    return (
-        changed_answers.answering()
-        | http_defects.served()
-        | tool_declarations.declaring()
-        | server_messages.speaking()
-        | {
-            kind.__name__: kind
-            for kind in kinds
-            if isinstance(kind, type) and issubclass(kind, SampleServer) and kind not in _BASES
-        }
+    kinds = [
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, SampleServer) and kind not in _BASES
+    ]
+    tables = (
+        changed_answers.answering(),
+        http_defects.served(),
+        tool_declarations.declaring(),
+        server_messages.speaking(),
+        tasks.errands(),
+        lax_validation.lax(),
+        {kind.__name__: kind for kind in kinds},
     )
+    found = {name: kind for table in tables for name, kind in table.items()}
+    assert len(found) == len(set(kinds)) + sum(map(len, tables[:-1])), "two servers have the same name"
+    return found

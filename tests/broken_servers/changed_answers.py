@@ -130,6 +130,7 @@ CHANGES: dict[str, Change] = {
     "Loud": Change("features.unknown-log-level", "logging/setLevel", {}, unknown("level")),
     # content of tool results
     "Innovator": Change("content.schema", CALL, block(type="hologram", data="x"), of_moon),
+    "Suffixed": Change("content.mime-syntax", CALL, block(type="image", data=GIF, mimeType="gif"), of_moon),
     "Imageless": Change("content.schema", CALL, block(type="image", data=GIF), of_moon),
     "Soundless": Change("content.schema", CALL, block(type="audio", mimeType="audio/wav"), of_moon),
     "Bodiless": Change("content.schema", CALL, block(type="resource", resource={"uri": "zoo://plan"}), of_moon),
@@ -182,7 +183,7 @@ class Changed(SampleServer):
 
     def handshake(self, method: str, params: Json) -> Json:
         if self.young:
-            raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
+            raise RpcError(-32602, "protocolVersion is missing in _meta")
         return self.changed(method, params, super().handshake)
 
     def per_request(self, method: str, params: Json) -> Json:

@@ -7,15 +7,23 @@ standard library is used, and it starts in milliseconds.
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 Json = dict[str, Any]
 
 META = "io.modelcontextprotocol/"
 VERSION = META + "protocolVersion"
-KINDS = {"number": (int, float), "integer": (int,), "string": (str,)}
+KINDS = {
+    "number": (int, float),
+    "integer": (int,),
+    "string": (str,),
+    "array": (list,),
+    "object": (dict,),
+    "boolean": (bool,),
+}
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -30,6 +38,29 @@ class RpcError(Exception):
 def text(words: str, **more: Any) -> Json:
     """Return a tool result with one text block."""
     return {"content": [{"type": "text", "text": words}], **more}
+
+
+def violations(schema: Json, value: Any, at: str = "the value") -> Iterator[str]:
+    """Yield where a value violates a schema, in the keywords that these servers use."""
+    kinds = KINDS.get(schema.get("type", "") if isinstance(schema.get("type"), str) else "", ())
+    size = len(value) if isinstance(value, str | list) else 0
+    unit = "Length" if isinstance(value, str) else "Items"
+    if (
+        (kinds and type(value) not in kinds)
+        or ("enum" in schema and value not in schema["enum"])
+        or ("pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value))
+        or (isinstance(value, str | list) and not schema.get(f"min{unit}", 0) <= size <= schema.get(f"max{unit}", size))
+    ):
+        yield at
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for one in value:
+            yield from violations(schema["items"], one, at)
+    elif isinstance(value, dict):
+        declared = schema.get("properties", {})
+        yield from (key for key in schema.get("required", ()) if key not in value)
+        yield from (key for key in value if key not in declared and schema.get("additionalProperties") is False)
+        for key in declared.keys() & value.keys():
+            yield from violations(declared[key], value[key], key)
 
 
 class SampleServer:
@@ -86,11 +117,8 @@ class SampleServer:
     def accept(self, name: str, arguments: Json) -> Json | None:
         """Return an error result for invalid arguments; None if they are valid."""
         schema = next(tool for tool in self.tools() if tool["name"] == name)["inputSchema"]
-        for key in schema.get("required", ()):
-            kinds = KINDS.get(schema["properties"].get(key, {}).get("type"), ())
-            if key not in arguments or (kinds and type(arguments[key]) not in kinds):
-                return text(f"{key} is missing or of another type than the schema says", isError=True)
-        return None
+        wrong = next(violations(schema, arguments), "")
+        return text(f"{wrong} is missing or does not match the schema", isError=True) if wrong else None
 
     def call(self, name: str, arguments: Json) -> Json:
         if name == "add":
@@ -151,6 +179,17 @@ class SampleServer:
 
     def unsubscribe(self, uri: str) -> Json:
         return {}
+
+    def repeated(self, params: Json) -> list[tuple[str, str]]:
+        """Return (header, value) for the arguments of a call that headers repeat over HTTP."""
+        schemas = [tool["inputSchema"] for tool in self.tools() if tool["name"] == params.get("name")]
+        marked = [(key, one) for schema in schemas for key, one in schema.get("properties", {}).items()]
+        given = params.get("arguments") or {}
+        return [
+            (f"Mcp-Param-{one['x-mcp-header']}", str(given[key]))
+            for key, one in marked
+            if "x-mcp-header" in one and given.get(key) is not None
+        ]
 
     # --- the protocol ---
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.broken_servers.healthy import Json, SampleServer, text
+from tests.broken_servers.healthy import META, Json, RpcError, SampleServer, text
+from tests.broken_servers.input_requests import Asking
 
 # Name → the rule that must report it. The fault of the handler has the name of the rule, or the name after the colon.
 CHANGES = {
@@ -27,10 +28,11 @@ CHANGES = {
     "Timetraveller": "http.version-header",
     "Batcher": "http.no-batches",
     "Unreceipted": "legacy.batch-without-requests",
-    "Versionless": "http.modern-version",
     "Methodless": "http.modern-method",
     "Misnamed": "http.modern-name",
     "Halfnamed": "http.modern-name:tool-names-only",
+    "Unnamed": "http.modern-name:unnamed",
+    "Plaintexter": "http.content-type:plain-calls",
     "Alright": "http.modern-status",
     "Sessional": "http.modern-session",
     "ModernGetter": "http.modern-get",
@@ -38,6 +40,9 @@ CHANGES = {
     "Headstrong": "http.version-missing",
     "Lingering": "http.stream-ends",
     "Diverter": "http.answer-beside-stream",
+    "Restreamer": "http.answer-beside-stream:streamed-answers",
+    "Megaphone": "http.one-stream",
+    "Rerunner": "http.replayed-messages",
     "Unprimed": "http.priming-event",
     "Restarter": "http.event-ids",
     "Primer": "http.priming-event:primes",
@@ -66,6 +71,14 @@ class Served(SampleServer):
     """Base of servers that are validated by URL."""
 
     at_url = True
+
+
+class Versionless(Served):
+    """Serves requests without MCP-Protocol-Version, as a server with the handshake may do."""
+
+    rule = "http.modern-version"
+    amiss = frozenset({"modern-version"})
+    tolerated = True
 
 
 class Tattler(Served):
@@ -104,14 +117,73 @@ class HealthyTagger(Served):
     def call(self, name: str, arguments: Json) -> Json:
         if name != "format_tag":
             return super().call(name, arguments)
-        if not all(isinstance(arguments.get(key), str) for key in ("name", "company")):
-            return text("name and company must be texts") | {"isError": True}
         return text(f"{arguments['name']}\n{arguments['company']}")
+
+
+class Unstatused(Asking):
+    """Refuses clients without a capability with status 200."""
+
+    rule = "http.modern-status"
+    at_url = True
+    amiss = frozenset({"json"})
+
+    def must_ask(self, params: Json) -> bool:
+        if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
+            raise RpcError(-32021, "this tool asks a person", {"requiredCapabilities": {"elicitation": {}}})
+        return super().must_ask(params)
+
+
+class HealthyLogger(Served):
+    """Sends log messages on one of the GET streams of a session."""
+
+    amiss = frozenset({"streams"})
+
+
+class HealthyRegional(Served):
+    """Routes calls by a header that repeats an argument."""
+
+    def tools(self) -> list[Json]:
+        region = {
+            "type": "string",
+            "description": "Where to look.",
+            "enum": ["north", "south"],
+            "x-mcp-header": "Region",
+        }
+        schema = {"type": "object", "properties": {"region": region}, "additionalProperties": False}
+        count = {"name": "count_animals", "description": "Return the number of animals in a part of the zoo."}
+        return [{**count, "inputSchema": schema, "annotations": {"readOnlyHint": True}}, *super().tools()]
+
+    def accept(self, name: str, arguments: Json) -> Json | None:
+        known = ("north", "south", None)
+        wrong = name == "count_animals" and (arguments.get("region") not in known or {*arguments} - {"region"})
+        return text("region is north or south", isError=True) if wrong else super().accept(name, arguments)
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "count_animals":
+            return text({"north": "12", "south": "30"}.get(str(arguments.get("region")), "42"))
+        return super().call(name, arguments)
+
+
+class Misrouted(HealthyRegional):
+    """Does not compare the header with the argument."""
+
+    rule = "http.modern-arguments"
+    amiss = frozenset({"modern-arguments"})
+
+
+class Halfrouted(HealthyRegional):
+    """Does not require the header."""
+
+    rule = "http.modern-arguments"
+    amiss = frozenset({"unrepeated"})
+
+
+_KINDS = (Versionless, Unstatused, Tattler, HealthyTagger, HealthyLogger, HealthyRegional, Misrouted, Halfrouted)
 
 
 def served() -> dict[str, type[SampleServer]]:
     """Return the servers of the table."""
-    return {"Tattler": Tattler, "HealthyTagger": HealthyTagger} | {
+    return {kind.__name__: kind for kind in _KINDS} | {
         name: _served(name, *rule.split(":")) for name, rule in CHANGES.items()
     }
 

@@ -9,6 +9,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
+from io import BufferedIOBase
 from typing import Any
 
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer
@@ -29,6 +30,8 @@ class ServerHandler(BaseHTTPRequestHandler):
     moved = ""
     pending: dict[object, Json]  # request ID → response
     numbers: Iterator[int]  # unused IDs of events
+    streams: list[BufferedIOBase]  # open GET streams
+    history: list[bytes]  # messages on event streams
     sessions: dict[str, bool]  # session ID → True while the session is open
     said: Sequence[str] = ()
     agreed = ""  # revision at the start of a session
@@ -72,6 +75,8 @@ class ServerHandler(BaseHTTPRequestHandler):
             self.answer(400 if refused else 400 if self.wrong("notification-status") else 202, answer)
         elif VERSION in (message.get("params") or {}).get("_meta", {}):
             self.answer_modern(message)
+        elif modern and "id" in message:
+            self.answer(400, self.error(message["id"], -32602, "protocolVersion is missing in _meta"))
         else:
             self.answer_legacy(message)
 
@@ -145,6 +150,8 @@ class ServerHandler(BaseHTTPRequestHandler):
             self.pending[message["id"]] = answer
             threading.Event().wait(0.05)  # meanwhile, the response to another client replaces this one
             answer = self.pending[message["id"]]
+        if answer and message["method"] == "tools/call":
+            self.tell_listeners(answer)
         accepted = 400 if self.wrong("notification-status") else 202
         body = {"ok": True} if message["method"] == "notifications/cancelled" and self.wrong("receipt") else answer
         self.answer(200 if body else accepted, body, session=first)
@@ -156,8 +163,15 @@ class ServerHandler(BaseHTTPRequestHandler):
         named = params.get("name", None if self.wrong("tool-names-only") else params.get("uri"))
         expected |= {"modern-name": str(named)} if named is not None and method != "completion/complete" else {}
         headers = {"modern-version": "MCP-Protocol-Version", "modern-method": "Mcp-Method", "modern-name": "Mcp-Name"}
+        for header, value in self.sample.repeated(params) if method == "tools/call" else ():
+            if self.wrong("unrepeated") and header not in self.headers:
+                continue
+            expected[header], headers[header] = value, header
         for what, value in expected.items():
-            if not self.says(headers[what], value) and not self.wrong(what):
+            known = "modern-arguments" if what.startswith("Mcp-Param-") else what
+            if self.wrong("unnamed") and headers[what] == "Mcp-Name" and "Mcp-Name" not in self.headers:
+                continue
+            if not self.says(headers[what], value) and not self.wrong(known):
                 about = None if self.wrong("modern-error-id") else message.get("id")
                 self.answer(400, self.error(about, -32020, headers[what]))
                 return
@@ -234,8 +248,32 @@ class ServerHandler(BaseHTTPRequestHandler):
         if self.wrong("answer-beside-stream") and not modern:
             self.stream()
             return
+        if self.wrong("replayed-messages") and "Last-Event-ID" in self.headers:
+            self.send_stream(b"".join(b"id: %d\ndata: %s\n\n" % (next(self.numbers), one) for one in self.history))
+            return
+        if {"streams", "one-stream", "streamed-answers"} & self.sample.amiss and not modern:
+            self.send_stream(b"")
+            self.wfile.flush()
+            self.streams.append(self.wfile)
+            self.rfile.read(1)
+            self.streams.remove(self.wfile)
+            return
         wrong = self.wrong("modern-get") if modern else self.wrong("get")
         self.answer(200 if wrong else 405, None)
+
+    def send_stream(self, events: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(events)
+
+    def tell_listeners(self, answer: Json) -> None:
+        """Send a log message, or the answer to a call, on a GET stream, or on all of them."""
+        log = {"level": "emergency", "data": "fed"}
+        told = {"jsonrpc": "2.0", "method": "notifications/message", "params": log}
+        for file in self.streams[: None if self.wrong("one-stream") else 1]:
+            file.write(b"data: %s\n\n" % json.dumps(answer if self.wrong("streamed-answers") else told).encode())
+            file.flush()
 
     def stream(self) -> None:
         """Keep an event stream open until the client closes the connection."""
@@ -258,14 +296,16 @@ class ServerHandler(BaseHTTPRequestHandler):
         sent = [self.sample.sent(one) for one in message] if isinstance(message, list) else message
         sent = self.sample.sent(sent) if isinstance(sent, dict) else sent
         body = b"" if sent is None else json.dumps(sent).encode()
-        streamed = self.events and bool(body) and not self.wrong("content-type")
+        calls = self.wrong("plain-calls") and isinstance(sent, dict) and "content" in sent.get("result", ())
+        streamed = self.events and bool(body) and not calls and not {"content-type", "json"} & self.sample.amiss
         if streamed:
             before = b"".join(b"data: %s\n\n" % line.encode() for line in self.said)
             body = b": hello\r\n\r\n%sevent: message\r\n%sdata: %s\n\n" % (self.prime(), before, body)
+            self.history.append(json.dumps(sent).encode())
         self.send_response(status)
         if body:
             kind = "text/event-stream" if streamed else "application/json; charset=utf-8"
-            self.send_header("Content-Type", "text/plain" if self.wrong("content-type") else kind)
+            self.send_header("Content-Type", "text/plain" if self.wrong("content-type") or calls else kind)
             if streamed and not self.wrong("modern-buffering"):
                 self.send_header("X-Accel-Buffering", "no")
         if session:
@@ -285,6 +325,8 @@ class ServerHandler(BaseHTTPRequestHandler):
         if self.wrong("modern-no-event-ids") and self.headers.get("MCP-Protocol-Version") in self.sample.moderns:
             return b"id: 1\r\n"
         modern = self.headers.get("MCP-Protocol-Version") in self.sample.moderns
+        if self.wrong("replayed-messages") and self.headers.get("Mcp-Session-Id") and not modern:
+            return b"id: %d\r\n" % next(self.numbers)
         if self.wrong("event-ids") and self.headers.get("Mcp-Session-Id") and not modern:
             return b"id: 1\r\n"
         first, second = next(self.numbers), next(self.numbers)
@@ -308,6 +350,8 @@ def handler_of(sample: SampleServer, *, events: bool = False, moved: str = "") -
             "moved": moved,
             "sessions": {},
             "pending": {},
+            "streams": [],
+            "history": [],
             "numbers": itertools.count(),
         },
     )

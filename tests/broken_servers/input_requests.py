@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.broken_servers.healthy import META, Json, RpcError, SampleServer, text
+from tests.broken_servers.protocol import HealthyYoungster
 
 FORM = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
 STATE = '{"keeper": false}'
@@ -47,6 +48,26 @@ class HealthyHalver(Asking):
     state = "\ud83e"
 
 
+class HealthyDemanding(Asking):
+    """Refuses clients that it cannot ask."""
+
+    code = -32021
+    data: ClassVar[Json] = {"requiredCapabilities": {"elicitation": {}}}
+
+    def per_request(self, method: str, params: Json) -> Json:
+        told = params["_meta"].get(META + "clientCapabilities")
+        if method == "tools/call" and params["name"] == "moon_phase" and told == {}:
+            raise RpcError(self.code, "a person must be asked", self.data)
+        return super().per_request(method, params)
+
+
+class Overgeneral(HealthyDemanding):
+    """Reports a missing capability as invalid params."""
+
+    rule = "modern.missing-capability"
+    code = -32602
+
+
 class Insatiable(Asking):
     """Asks again after any answer."""
 
@@ -76,6 +97,54 @@ class Presumptuous(Asking):
         return self.able and "inputResponses" not in params
 
 
+class Demanding(Asking):
+    """Lists the missing capabilities of a client in a list, not in an object."""
+
+    rule = "modern.error-data"
+
+    def needs(self) -> Any:
+        return ["elicitation"]
+
+    def must_ask(self, params: Json) -> bool:
+        if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
+            raise RpcError(-32021, "this tool asks a person", {"requiredCapabilities": self.needs()})
+        return super().must_ask(params)
+
+
+class HealthyDemander(Demanding):
+    """Refuses clients without elicitation, as the specification requires."""
+
+    rule = ""
+
+    def needs(self) -> Any:
+        return {"elicitation": {"form": {}}}
+
+
+class Oblivious(SampleServer):
+    """Does not repeat the unsupported revision of a request."""
+
+    rule = "modern.error-data"
+
+    def check_metadata(self, meta: Json) -> None:
+        try:
+            super().check_metadata(meta)
+        except RpcError as error:
+            error.body.get("data", {}).pop("requested", None)
+            raise
+
+
+class Misjudging(HealthyYoungster):
+    """Reports an unknown prompt as an unsupported revision, of a revision that it supports."""
+
+    rule = "modern.error-codes"
+    follows = frozenset({"features.unknown-prompt"})
+
+    def get_prompt(self, name: str, arguments: Json) -> Json:
+        if name != "tour":
+            raise RpcError(-32022, "no such prompt", {"supported": self.moderns, "requested": self.moderns[-1]})
+        return super().get_prompt(name, arguments)
+
+
 class Formal(SampleServer):
     """Serves only clients that sent server/discover before."""
 
@@ -89,3 +158,22 @@ class Formal(SampleServer):
         elif client not in self.known:
             raise RpcError(-32600, "ask server/discover first")
         return super().per_request(method, params)
+
+
+class Unprefixed(SampleServer):
+    """Declares an extension whose name has no prefix."""
+
+    rule = "modern.extension-names"
+
+    def discover(self) -> Json:
+        result = super().discover()
+        return {**result, "capabilities": {**result["capabilities"], "extensions": {"feeding": {}}}}
+
+
+class HealthyExtended(SampleServer):
+    """Declares extensions, experimental features and an unknown capability."""
+
+    def discover(self) -> Json:
+        result = super().discover()
+        more = {"extensions": {"zoo.example/feeding": {}}, "experimental": {"zoo": {"a": 1}}, "zoo": True}
+        return {**result, "capabilities": {**result["capabilities"], **more}}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
+import threading
+import time
 from typing import Any
 
 from tests.broken_servers.healthy import Json, SampleServer
+from tests.broken_servers.protocol import HealthyYoungster
 
 
 class Abrupt(SampleServer):
@@ -18,6 +22,29 @@ class Abrupt(SampleServer):
         for uri in honoured.get("resourceSubscriptions", []):
             self.on_stream(about, "notifications/resources/updated", uri=uri)
         super().acknowledge(about, honoured)
+
+
+class Unsteady(SampleServer):
+    """Opens its second stream without an acknowledgement."""
+
+    rule = "modern.listen"
+    opened = 0
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        self.opened += 1
+        if self.opened == 2:
+            self.on_stream(about, "notifications/prompts/list_changed")
+        super().acknowledge(about, honoured)
+
+
+class Confiding(SampleServer):
+    """Sends log messages on a stream of notifications."""
+
+    rule = "modern.listen-filtered"
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        super().acknowledge(about, honoured)
+        self.on_stream(about, "notifications/message", level="info", data="fed")
 
 
 class Vague(SampleServer):
@@ -81,6 +108,21 @@ class Indiscriminate(SampleServer):
         if isinstance(wanted, dict):
             return super().listen(about, wanted)
         return {"jsonrpc": "2.0", "id": about, "result": self.envelope("subscriptions/listen", {})}
+
+
+class Metronome(HealthyYoungster):
+    """Pings the client at intervals, also of the lifecycle in which the server sends no requests."""
+
+    rule = "server-messages.modern-requests"
+    own_process = True
+
+    def begin(self) -> None:
+        threading.Thread(target=self.beat, daemon=True).start()
+
+    def beat(self) -> None:
+        for number in itertools.count():
+            time.sleep(0.2)
+            os.write(1, b'{"jsonrpc": "2.0", "id": "beat-%d", "method": "ping"}\n' % number)
 
 
 class HealthyDeaf(SampleServer):

@@ -50,6 +50,8 @@ class HealthyYoungster(SampleServer):
     """Speaks only the per-request revision."""
 
     def handshake(self, method: str, params: Json) -> Json:
+        if method != "initialize":
+            raise RpcError(-32602, "protocolVersion is missing in _meta")
         raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
 
 
@@ -128,6 +130,14 @@ class Cacophonist(Chatterbox):
         sys.stdout.flush()
 
 
+class Marker(Chatterbox):
+    """Begins its output with a byte order mark."""
+
+    def begin(self) -> None:
+        sys.stdout.buffer.write(b"\xef\xbb\xbf")
+        sys.stdout.flush()
+
+
 class Sleeper(SampleServer):
     """Does not end at the end of stdin if it spoke the oldest revision, so tests wait for only one session."""
 
@@ -183,6 +193,24 @@ class Futurist(SampleServer):
 
     def initialize(self, requested: str) -> Json:
         return {**super().initialize(requested), "protocolVersion": "9"}
+
+
+class Contrary(SampleServer):
+    """Answers a revision with an older one, although it offers the revision to newer clients."""
+
+    rule = "legacy.version-negotiation"
+
+    def initialize(self, requested: str) -> Json:
+        oldest, batched, third, newest = self.handshakes
+        version = {newest: third, third: oldest, batched: batched}.get(requested, oldest)
+        return {**super().initialize(requested), "protocolVersion": version}
+
+
+class HealthySettled(SampleServer):
+    """Speaks only the oldest handshake revision, and offers it to every client."""
+
+    def initialize(self, requested: str) -> Json:
+        return {**super().initialize(requested), "protocolVersion": self.handshakes[0]}
 
 
 class Anonymous(SampleServer):
@@ -331,6 +359,39 @@ class Lenient(SampleServer):
         super().check_metadata({"io.modelcontextprotocol/clientCapabilities": {}, **meta})
 
 
+class Assuming(HealthyYoungster):
+    """Assumes its newest revision if a request has none."""
+
+    rule = "modern.metadata"
+
+    def handshake(self, method: str, params: Json) -> Json:
+        if method != "tools/list":
+            return super().handshake(method, params)
+        return self.envelope(method, self.method(method, params))
+
+
+class PoliteYoungster(HealthyYoungster):
+    """Responds to notifications."""
+
+    rule = "modern.notifications"
+
+    def respond(self, message: Json) -> Json | None:
+        if message.get("method", "").startswith("notifications/mcpfactory"):
+            return {"jsonrpc": "2.0", "id": 0, "error": {"code": -32601, "message": "no such notification"}}
+        return super().respond(message)
+
+
+class SplittingYoungster(HealthyYoungster):
+    """Ends a message at every kind of line separator, even within a text."""
+
+    rule = "modern.unescaped-text"
+    own_process = True
+
+    def feed(self, line: str) -> None:
+        for part in line.splitlines():
+            super().feed(part)
+
+
 class Agreeable(SampleServer):
     """Accepts any requested revision."""
 
@@ -456,6 +517,16 @@ class Rememberer(HealthyYoungster):
     def tools(self) -> list[Json]:
         more = {"name": "close_gate", "description": "Close the gate of the zoo.", "inputSchema": {"type": "object"}}
         return [*super().tools(), *([more] if self.called_before else [])]
+
+
+class Prompter(Rememberer):
+    """Lists another prompt after a call."""
+
+    def tools(self) -> list[Json]:
+        return super().tools()[:2]
+
+    def prompts(self) -> list[Json]:
+        return [*super().prompts(), *([{"name": "leave"}] if self.called_before else [])]
 
 
 class ShortSighted(SampleServer):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.broken_servers.healthy import Json, SampleServer, text
 
@@ -19,6 +20,55 @@ class Exhausted(SampleServer):
         result = super().called(name, arguments, token)
         self.failures += bool(result.get("isError"))
         return text("no slot is free", isError=True) if self.failures > 8 else result
+
+
+class HealthyKeeperFinder(SampleServer):
+    """Knows the keepers of the animals that another tool lists."""
+
+    keepers: ClassVar[dict[str, str]] = {"Leo": "Ada", "Kong": "Grace", "Nemo": "Alan"}
+
+    def tools(self) -> list[Json]:
+        name = {"type": "string", "description": "Name of an animal."}
+        schema = {"type": "object", "properties": {"animal": name}, "required": ["animal"]}
+        more = (
+            ("list_animals", "List the names of the animals that have a keeper.", {"type": "object"}),
+            ("find_keeper", "Find the keeper of an animal of the zoo.", schema),
+        )
+        hints = {"readOnlyHint": True}
+        return [
+            *super().tools(),
+            *(
+                {"name": tool, "description": said, "inputSchema": takes, "annotations": hints}
+                for tool, said, takes in more
+            ),
+        ]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "list_animals":
+            return text(", ".join(self.keepers))
+        if name != "find_keeper":
+            return super().call(name, arguments)
+        keeper = self.keepers.get(self.wanted(arguments["animal"]))
+        return text(keeper) if keeper else text("the zoo has no such animal", isError=True)
+
+    def wanted(self, animal: str) -> str:
+        return animal
+
+
+class Sharer(HealthyKeeperFinder):
+    """Keeps the argument of a call where the next call replaces it."""
+
+    rule = "tool-calls.overlapping"
+    shared = ""
+
+    def wanted(self, animal: str) -> str:
+        return self.shared or animal
+
+    def feed_all(self, lines: list[str]) -> None:
+        named = (json.loads(line)["params"]["arguments"].get("animal") for line in lines if "find_keeper" in line)
+        self.shared = next((one for one in reversed([*named]) if one), "")
+        super().feed_all(lines)
+        self.shared = ""
 
 
 class Confessor(SampleServer):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any, NamedTuple
 
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer, text
+from tests.broken_servers.protocol import HealthyYoungster
 
 
 class Unasked(NamedTuple):
@@ -24,16 +27,25 @@ ASK: Json = {"message": "Who are you?", "requestedSchema": {"type": "object", "p
 
 # One message each; the name describes it.
 MESSAGES: dict[str, Unasked] = {
-    "Beggar": Unasked("server-messages.undeclared-requests", "roots/list", {}, id="zoo-1"),
-    "Interviewer": Unasked("server-messages.undeclared-requests", "elicitation/create", ASK, id="zoo-1"),
+    "Beggar": Unasked("server-messages.undeclared-requests", "roots/list", {}, id="zoo"),
+    "Interviewer": Unasked("server-messages.undeclared-requests", "elicitation/create", ASK, id="zoo"),
     "Daydreamer": Unasked(
-        "server-messages.undeclared-requests", "sampling/createMessage", {"messages": [], "maxTokens": 10}, id="zoo-1"
+        "server-messages.undeclared-requests", "sampling/createMessage", {"messages": [], "maxTokens": 10}, id="zoo"
     ),
-    "Caller": Unasked("server-messages.modern-requests", "ping", {}, modern=True, id="zoo-1"),
+    "Tooled": Unasked(
+        "server-messages.undeclared-requests",
+        "sampling/createMessage",
+        {"messages": [], "maxTokens": 10, "tools": [{"name": "feed", "inputSchema": {"type": "object"}}]},
+        id="zoo",
+    ),
+    "Caller": Unasked("server-messages.modern-requests", "ping", {}, modern=True, id="zoo"),
     "Listless": Unasked("server-messages.json-rpc", NEW_TOOLS, ["emergency"]),
     "Numbered": Unasked("server-messages.json-rpc", NEW_TOOLS, {}, id=7),
     "Neologist": Unasked("server-messages.known-notifications", "notifications/zoo/fed", {"animal": "Leo"}),
     "Undeclared": Unasked("server-messages.log-declared", LOG, {"level": "info", "data": "fed"}, without="logging"),
+    "Tattletale": Unasked(
+        "security.credentials-in-texts", LOG, {"level": "emergency", "data": {"db": "postgresql://zoo:Kx9vTq27@db/zoo"}}
+    ),
     "Trivial": Unasked("server-messages.schema", LOG, {"level": "trivial", "data": "fed"}),
     "Chatty": Unasked("server-messages.log-level", LOG, {"level": "debug", "data": "fed"}),
     "Logger": Unasked("server-messages.modern-logs", LOG, {"level": "emergency", "data": "fed"}, modern=True),
@@ -53,6 +65,7 @@ class Talkative(SampleServer):
     """Base of the servers in the table: sends an unrequested message."""
 
     unasked: Unasked
+    spoken = 0
 
     def handshake(self, method: str, params: Json) -> Json:
         if method == "tools/call" and not self.unasked.modern:
@@ -65,7 +78,8 @@ class Talkative(SampleServer):
         return super().per_request(method, params)
 
     def speak(self) -> None:
-        about = {} if self.unasked.id is None else {"id": self.unasked.id}
+        self.spoken += 1
+        about = {} if self.unasked.id is None else {"id": f"{self.unasked.id}-{self.spoken}"}
         self.write({"jsonrpc": "2.0", **about, "method": self.unasked.method, "params": self.unasked.params})
 
     def capabilities(self) -> Json:
@@ -86,6 +100,27 @@ class Hasty(SampleServer):
 
     def initialize(self, requested: str) -> Json:
         self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": "roots/list"})
+        return super().initialize(requested)
+
+
+class Pinger(SampleServer):
+    """Pings the client before each call, always with the same ID."""
+
+    rule = "server-messages.request-ids"
+
+    def called(self, name: str, arguments: Json, token: Any) -> Json:
+        if self.agreed:
+            self.write({"jsonrpc": "2.0", "id": "alive", "method": "ping"})
+        return super().called(name, arguments, token)
+
+
+class Nullity(SampleServer):
+    """Sends a request with the ID null."""
+
+    rule = "server-messages.json-rpc"
+
+    def initialize(self, requested: str) -> Json:
+        self.write({"jsonrpc": "2.0", "id": None, "method": "ping"})
         return super().initialize(requested)
 
 
@@ -120,6 +155,37 @@ class Recorder(SampleServer):
         return super().per_request(method, params)
 
 
+class HealthyDiarist(SampleServer):
+    """Logs each call at the level that the request asks for, before the result."""
+
+    level_sent = ""
+
+    def per_request(self, method: str, params: Json) -> Json:
+        asked = params["_meta"].get(META + "logLevel")
+        if asked and method == "tools/call":
+            self.tell("notifications/message", level=self.level_sent or asked, data="fed")
+        return super().per_request(method, params)
+
+
+class Overlogger(HealthyDiarist):
+    """Logs calls below the level that the request asks for."""
+
+    rule = "server-messages.modern-logs"
+    tolerated = True
+    level_sent = "info"
+
+
+class Afterthinker(SampleServer):
+    """Logs calls after their results."""
+
+    rule = "server-messages.modern-logs"
+
+    def feed(self, line: str) -> None:
+        super().feed(line)
+        if '"tools/call"' in line and META + "logLevel" in line:
+            self.tell("notifications/message", level="emergency", data="fed")
+
+
 class Straggler(SampleServer):
     """Reports progress after the result."""
 
@@ -134,6 +200,51 @@ class Straggler(SampleServer):
         if self.owed is not None:
             self.report(self.owed, 2)
             self.owed = None
+
+
+class HealthyStopper(SampleServer):
+    """Looks at the moon in a thread, and sends nothing for a canceled look."""
+
+    own_process = True
+
+    def begin(self) -> None:
+        self.canceled: list[Any] = []
+        self.running: list[threading.Thread] = []
+
+    def end(self) -> None:
+        for thread in self.running:
+            thread.join()
+
+    def respond(self, message: Json) -> Json | None:
+        params = message.get("params") if isinstance(message.get("params"), dict) else None
+        if message.get("method") == "notifications/cancelled":
+            self.canceled.append((params or {}).get("requestId"))
+        if message.get("method") != "tools/call" or (params or {}).get("name") != "moon_phase":
+            return super().respond(message)
+        self.running.append(threading.Thread(target=self.look, args=(message,)))
+        self.running[-1].start()
+        return None
+
+    def look(self, message: Json) -> None:
+        time.sleep(0.5)
+        answer = super().respond(message)
+        if answer is not None and not self.is_canceled(message["id"]):
+            self.write(answer)
+
+    def is_canceled(self, about: Any) -> bool:
+        return about in self.canceled
+
+    def progress(self, token: Any) -> None:
+        """Report nothing, because two threads would write at the same time."""
+
+
+class Unstoppable(HealthyStopper):
+    """Answers canceled calls in the per-request lifecycle."""
+
+    rule = "server-messages.after-cancellation"
+
+    def is_canceled(self, about: Any) -> bool:
+        return False
 
 
 class Backslider(SampleServer):
@@ -278,13 +389,10 @@ class Incognito(SampleServer):
         return {key: value for key, value in super().envelope(method, result).items() if key != "_meta"}
 
 
-class Moody(SampleServer):
+class Moody(HealthyYoungster):
     """Each page of a list is for others; it speaks the per-request lifecycle only."""
 
     rule = "modern.cache-pages"
-
-    def handshake(self, method: str, params: Json) -> Json:
-        raise RpcError(-32022, "unsupported protocol version", {"supported": self.moderns})
 
     def per_request(self, method: str, params: Json) -> Json:
         result = super().per_request(method, params)
@@ -297,6 +405,8 @@ class Moody(SampleServer):
 class HealthyNarrator(SampleServer):
     """Sends many messages, all of them valid."""
 
+    pings = 0
+
     def capabilities(self) -> Json:
         return {**super().capabilities(), "tools": {"listChanged": True}, "prompts": {"listChanged": True}}
 
@@ -307,7 +417,8 @@ class HealthyNarrator(SampleServer):
         self.tell("notifications/tools/list_changed")
         self.tell("notifications/progress", progressToken=token, progress=0.5, message="half")
         self.tell("notifications/progress", progressToken=token, progress=0.75)
-        self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": "ping"})
+        self.pings += 1
+        self.write({"jsonrpc": "2.0", "id": f"zoo-{self.pings}", "method": "ping"})
         return self.call_tool(name, arguments)
 
 

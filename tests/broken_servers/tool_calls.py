@@ -180,7 +180,7 @@ class Tracer(SampleServer):
 # --- calls in other situations ---
 
 
-class Forgiving(SampleServer):
+class Indulgent(SampleServer):
     """Uses another default than its schema declares."""
 
     rule = "tool-calls.defaults"

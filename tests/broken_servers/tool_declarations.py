@@ -32,6 +32,25 @@ DECLARATIONS: dict[str, tuple[str, Declare]] = {
     "Distant": ("schemas.refs-local", argument("c", **{"$ref": "https://zoo.example/number.json"})),
     "Secretive": ("schemas.required-declared", lambda add, _: add["inputSchema"]["required"].append("c")),
     "Bracketed": ("schemas.argument-names", argument("more[]", type="array", description="More summands.")),
+    "Headless": (
+        "schemas.header-arguments",
+        argument("note", type="string", description="A note.", **{"x-mcp-header": "My Note"}),
+    ),
+    "Numbersent": (
+        "schemas.header-arguments",
+        argument("a", type="number", description="One summand.", examples=[2], **{"x-mcp-header": "A"}),
+    ),
+    "Deepheaded": (
+        "schemas.header-arguments",
+        argument("notes", type="array", description="Notes.", items={"type": "string", "x-mcp-header": "Note"}),
+    ),
+    "Twinheaded": (
+        "schemas.header-arguments",
+        lambda add, moon: [
+            argument(name, type="string", description=f"A {name}.", **{"x-mcp-header": header})(add, moon)
+            for name, header in (("note", "Note"), ("remark", "NOTE"))
+        ],
+    ),
     "Mute": ("descriptions.tool", lambda add, _: add.pop("description")),
     "Parrot": ("descriptions.more-than-name", lambda add, _: add.update(description="Add.")),
     "Copycat": ("descriptions.distinct", lambda add, moon: add.update(description=moon["description"])),

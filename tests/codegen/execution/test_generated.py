@@ -73,6 +73,15 @@ def test_a_generated_server_passes_its_own_tests_the_type_checker_and_the_linter
     assert_passes(bookshop)
 
 
+def test_tests_of_a_server_accept_an_empty_text_as_a_response(tmp_path: Path) -> None:
+    answer = {"200": {"description": "Done.", "content": {"text/plain": {"schema": {"type": "string", "example": ""}}}}}
+    source = tmp_path / "openapi.json"
+    paths = {"/done": {"post": {"operationId": "isDone", "responses": answer}}}
+    source.write_text(json.dumps({"openapi": "3.0.3", "info": {"title": "Done", "version": "1"}, "paths": paths}))
+    ran = run(create_server(tmp_path, source=source).path, "pytest", "-q", "-p", "no:cacheprovider")
+    assert ran.returncode == 0, ran.stdout
+
+
 @parametrize_subtests(
     "there, instead",
     [

@@ -41,6 +41,8 @@ def names(*keys: str, ids: tuple[str, ...] = ()) -> list[str]:
         ("GET", "/books/{id}", "getBookUsingGET_1", "get_book"),
         ("GET", "/x", "listOAuth2Clients", "list_oauth2_clients"),
         ("GET", "/x", "getUserIDs", "get_user_ids"),
+        ("POST", "/x", "pOSTOrder", "post_order"),
+        ("GET", "/x", "get-user's-books", "get_users_books"),
         ("GET", "/x", "getStoresIdProducts", "get_stores_id_products"),
         ("GET", "/x", "listIdPUsers", "list_idp_users"),
         ("POST", "/v2/chat", "chatv2", "chatv2"),
@@ -66,6 +68,8 @@ def test_an_operation_id_that_says_something_is_kept(method: str, path: str, ope
         ("GET", "/books", "9f86d081884c7d65", "list_books"),
         ("GET", "/books", "本", "list_books"),
         ("GET", "/health", "health_health_get", "health"),
+        ("GET", "/books/openapi.json", "books#/books/openapi.json", "get_book_openapi"),
+        ("GET", "/api/v1/books", "v1.books.index", "books_index"),
         ("GET", "/folders/{folder_id}/items", "get_folders_id_items", "list_folder_items"),
         ("PUT", "/events/{eventId}", "put-/events/{eventId}_replace", "replace_event"),
         ("PUT", "/files/{id}#add_shared_link", "put_files_id#add_shared_link", "add_file_shared_link"),
@@ -109,6 +113,11 @@ def test_an_operation_id_made_by_a_machine_gives_way_to_the_path(
         ("PUT /hooks/:id", "update_hook"),
         ("POST /messages/{id}/mark-as-read", "mark_message_as_read"),
         ("GET /a/{x}/b/{y}/c/{z}/d", "get_a_b_c_d"),
+        ("POST /books/create", "create_book"),
+        ("POST /books/update/{id}", "update_book"),
+        ("POST /books/{id}/update-pages", "update_book_pages"),
+        ("DELETE /books/{id}/delete-page", "delete_book_page"),
+        ("POST /update/{id}", "update_update"),
     ],
 )
 def test_without_an_operation_id_method_and_path_make_verb_and_noun(key: str, expected: str) -> None:
@@ -140,6 +149,8 @@ def test_operations_that_would_share_a_name_tell_themselves_apart_by_their_own_w
     assert names("PUT /books/{id}", "PATCH /books/{id}") == ["replace_book", "patch_book"]
     assert names("GET /a/x", "GET /b/x", ids=("findIt", "find-it")) == ["find_it_a_x", "find_it_b_x"]
     assert names("GET /books/{isbn}", "GET /books/{id}", ids=("book", "book")) == ["book_by_isbn", "book_by_id"]
+    assert names("GET /books", "DELETE /books", ids=("getBooks", "getBooks")) == ["get_books", "delete_books"]
+    assert names("GET /", "GET /api") == ["get_root", "get_root_api"]
     assert names("GET /a", "POST /a", ids=("doThing", "doThing")) == ["do_thing_a_via_get", "do_thing_a_via_post"]
 
 

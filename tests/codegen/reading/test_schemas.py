@@ -189,6 +189,8 @@ def test_constraints_beside_a_reference_count_from_3_1_on(reader: Reader) -> Non
     paths = {"/a": {"get": {"parameters": [{"name": "p", "in": "query", **written}]}}}
     new = reader.parts("3.1", paths=paths, components=components)
     assert new.operations[0].parameters[0].schema == {"$ref": "#/$defs/A", "maxLength": 5}
+    null = {"$ref": "#/components/schemas/A", "type": ["string", "null"]}
+    assert reader.schema(null, "3.1", schemas={"A": {"type": "string"}})["anyOf"][1] == {"type": "null"}
     old = reader.parts("3.0", paths=paths, components=components)
     assert old.operations[0].parameters[0].schema == {"$ref": "#/$defs/A"}
     assert codes(old) == ["reference-siblings"]
@@ -230,6 +232,25 @@ def test_inheritance_written_twice_stays_finite_and_complete(reader: Reader) -> 
     assert not validator.is_valid({"kind": "Cat", "lives": "nine"})
     assert not validator.is_valid({"kind": "Cow"})
     assert "Pet_base" in api.schemas
+    assert codes(api) == []
+
+
+@pytest.mark.parametrize("mapping", [{}, {"mapping": {"Cat": "Cat"}}])
+def test_a_parent_admits_itself_and_the_members_of_its_subtypes(reader: Reader, mapping: dict[str, Any]) -> None:
+    kind = {"propertyName": "kind", **mapping}
+    pet = {"required": ["kind"], "properties": {"kind": {"type": "string"}}, "discriminator": kind}
+    named = {"Cat": ("Pet", "lives"), "Lion": ("Cat", "mane"), "Dog": ("Pet", "bark")}
+    schemas = {"Pet": pet} | {
+        name: {"allOf": [{"$ref": f"#/components/schemas/{parent}"}, {"properties": {own: {"type": "integer"}}}]}
+        for name, (parent, own) in named.items()
+    }
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}}
+    api = reader.parts(paths={"/a": {"post": {"requestBody": body}}}, components={"schemas": schemas})
+    validator = jsonschema.Draft202012Validator({"$ref": "#/$defs/Pet", "$defs": api.schemas})
+    for name, own in (("Pet", "any"), *((name, own) for name, (_, own) in named.items())):
+        assert validator.is_valid({"kind": name, own: 1})
+        assert validator.is_valid({"kind": name, own: "text"}) == (name == "Pet")
+    assert not validator.is_valid({"kind": "Lion", "lives": "nine"})
     assert codes(api) == []
 
 

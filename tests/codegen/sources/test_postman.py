@@ -312,3 +312,8 @@ def test_literal_ids_of_a_path_are_arguments(reader: SourceReader) -> None:
 def test_description_of_a_folder_describes_its_tag(reader: SourceReader) -> None:
     api = reader.api(collection({"name": "Books", "description": "What we sell.", "item": [request()]}))
     assert api.tag_descriptions == {"Books": "What we sell."}
+
+
+def test_names_of_requests_have_whole_words(reader: SourceReader) -> None:
+    api = reader.api(collection(request(name="Get user's OAuth IDs")))
+    assert [one.operation_id for one in api.operations] == ["get_users_oauth_ids"]

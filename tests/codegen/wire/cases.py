@@ -20,6 +20,7 @@ TEXTS: Json = {"type": "array", "items": TEXT}
 NUMBERS: Json = {"type": "array", "items": NUMBER}
 POINT: Json = {"type": "object", "properties": {"x": NUMBER, "y": NUMBER}}
 DEEP: Json = {"type": "object", "properties": {"at": POINT, "ids": TEXTS}}
+ROWS: Json = {"type": "object", "properties": {"at": {"type": "array", "items": POINT}}}
 TREE: Json = {"$ref": "#/components/schemas/Tree"}
 HUES = ["red", "sea green"]
 AT = {"x": 3, "y": -4}
@@ -120,6 +121,13 @@ def _in_query() -> Iterator[Case]:
         ("deep object", POINT, {"style": "deepObject"}, AT, "hue%5Bx%5D=3&hue%5By%5D=-4"),
         ("deep object of objects", DEEP, {"style": "deepObject"}, {"at": {"x": 5}}, "hue%5Bat%5D%5Bx%5D=5"),
         ("deep object of lists", DEEP, {"style": "deepObject"}, {"ids": ["a", "b"]}, "hue%5Bids%5D=a&hue%5Bids%5D=b"),
+        (
+            "deep object of listed objects",
+            ROWS,
+            {"style": "deepObject"},
+            {"at": [AT]},
+            "hue%5Bat%5D%5B0%5D%5Bx%5D=3&hue%5Bat%5D%5B0%5D%5By%5D=-4",
+        ),
         ("true", FLAG, {}, True, "hue=true"),
         ("false", FLAG, {}, False, "hue=false"),
         ("zero", NUMBER, {}, 0, "hue=0"),
@@ -226,6 +234,8 @@ def _other_bodies() -> Iterator[Case]:
     yield Case(
         "form, a flag", _body(FORM, form(on=FLAG)), {"form on": True}, body="on=true", method="post", headers=kind
     )
+    more = _body(FORM, form(on=FLAG) | {"additionalProperties": TEXT})
+    yield Case("form, further fields", more, {"form": {"on": True, "x": "y"}}, body="on=true&x=y", method="post")
     joined = _body(FORM, form(tags=TEXTS), encoding={"tags": {"explode": False}})
     yield Case("form, a list not exploded", joined, {"form tags": ["a", "b"]}, body="tags=a,b", method="post")
     binary = {"type": "string", "format": "binary"}
@@ -244,6 +254,9 @@ def _other_bodies() -> Iterator[Case]:
     )
     parts = ('name="at"', "Content-Type: application/json", '\r\n\r\n{"x":1}\r\n')
     yield Case("parts, an object", _body(PARTS, form(at=POINT)), {"form at": {"x": 1}}, contains=parts, method="post")
+    listed = _body(PARTS, form(tags=TEXTS), encoding={"tags": {"contentType": "application/json"}})
+    parts = ('name="tags"\r\nContent-Type: application/json\r\n\r\n["a","b"]\r\n',)
+    yield Case("parts, a list as JSON", listed, {"form tags": ["a", "b"]}, contains=parts, method="post")
     for media, charset, text in (
         ("text/plain", "; charset=utf-8", "hello ü"),
         ("text/csv", "; charset=utf-8", "a,b\n1,2\n"),

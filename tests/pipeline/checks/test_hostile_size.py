@@ -18,7 +18,7 @@ from mcpfactory_pipeline.checks.resource_templates import expand_uri_template, l
 from mcpfactory_pipeline.checks.samples import extra_valid_arguments, extreme_arguments, vary_texts_and_numbers
 from mcpfactory_pipeline.checks.transport import conversation
 from mcpfactory_pipeline.checks.transport.conversation import MessageLog, split_streams
-from mcpfactory_pipeline.checks.transport.http import _header_value
+from mcpfactory_pipeline.checks.transport.header_arguments import header_value
 from tests.subtest_table import parametrize_subtests
 
 
@@ -104,7 +104,7 @@ def test_the_largest_number_has_no_larger_neighbor() -> None:
 
 def test_half_of_a_surrogate_pair_can_be_sent_in_a_uri_and_a_header() -> None:
     assert expand_uri_template("zoo://{cage}", {"cage": "owl \ud83e"}, Evidence()) == ["zoo://owl%20%3F"]
-    assert _header_value("\ud83e") == "=?base64?Pw==?="
+    assert header_value("\ud83e") == "=?base64?Pw==?="
 
 
 def test_few_lines_of_a_result_are_tried_and_no_template_with_many_variables() -> None:

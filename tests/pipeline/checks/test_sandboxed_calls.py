@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
-from mcpfactory_pipeline.checks.samples import sample_arguments, second_guess
+from mcpfactory_pipeline.checks.samples import sample_arguments, second_guesses
 from mcpfactory_pipeline.checks.validation import validate
 from tests.skip_conditions import needs
 
@@ -121,7 +121,7 @@ def test_second_guesses_come_from_results_and_obey_the_schema():
         {}, {"result": {"content": [], "structuredContent": {"boards": [{"id": "b7", "name": "x"}]}}}
     )
     made = {"board_id": "value", "text": "value"}
-    assert second_guess(schema, made, [listing]) == {"board_id": "b7", "text": "1"}
+    assert second_guesses(schema, made, [listing]) == [{"board_id": "b7", "text": "1"}]
     schema["properties"]["text"]["pattern"] = "^v"
-    assert second_guess(schema, made, [listing]) is None
-    assert second_guess(schema, {"board_id": "known"}, []) is None
+    assert second_guesses(schema, made, [listing]) == []
+    assert second_guesses(schema, {"board_id": "known"}, []) == []

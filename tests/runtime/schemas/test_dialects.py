@@ -125,6 +125,8 @@ def test_alternatives_with_the_same_value_list_it_once_and_null_goes_with_its_ty
     shown = adapt_tool({"name": "t", "inputSchema": schema}, limits)["inputSchema"]["properties"]
     assert shown["either"]["description"] == 'One of: One of: "a", 1; One of: "a", true.'
     assert shown["maybe"] == {"type": "string", "enum": ["a"], "description": "May be null."}
+    plain = adapt_tool({"name": "t", "inputSchema": schema}, dialect_limits("plain"))["inputSchema"]["properties"]
+    assert plain["maybe"] == {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}
 
 
 def test_short_names_are_unique_and_do_not_depend_on_each_other() -> None:

@@ -99,10 +99,14 @@ def test_images_and_audio_are_blocks_of_their_kind(kind: str, block: str) -> Non
 
 @pytest.mark.parametrize("kind", ["application/pdf", "image/tiff", "image/x-icon"])
 def test_other_binary_content_is_an_embedded_resource(kind: str) -> None:
-    (block,) = read(b"%PDF", kind).content
+    (block,) = read(b"%PDF\xb5", kind).content
     assert block["type"] == "resource"
     assert block["resource"]["mimeType"] == kind
-    assert block["resource"]["blob"] == b64encode(b"%PDF").decode()
+    assert block["resource"]["blob"] == b64encode(b"%PDF\xb5").decode()
+
+
+def test_text_of_an_unknown_application_type_is_text() -> None:
+    assert read("{// why\n}", "application/hujson").content == [{"type": "text", "text": "{// why\n}"}]
 
 
 def test_an_image_of_text_is_a_text_resource() -> None:

@@ -99,7 +99,8 @@ def _of_body(
     flat = _flatten(body.schema, schemas, 0, [_PARTS]) if splits else None
     if body.graphql and flat is not None and not flat.properties:
         return [], (), ()
-    closed = flat is not None and (form or flat.others in (None, False))
+    # the encodings of a form belong to single arguments
+    closed = flat is not None and (flat.others in (None, False) or bool(body.encoding))
     # a property named "" would be confused with the whole body
     if flat is None or not flat.properties or not closed or "" in flat.properties:
         kinds = ", ".join((body.content_type, *body.alternatives))

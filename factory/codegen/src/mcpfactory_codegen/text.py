@@ -22,6 +22,7 @@ PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 _BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
+_WHOLE: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP(?![a-z])|[A-Z]{2,}s(?![a-z])")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -51,7 +52,12 @@ def words(text: str) -> tuple[str, ...]:
     """Return the lowercase ASCII words of a name in any spelling, such as users, get and mail2 for `users.GetMail2`."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return tuple(part.lower() for part in _BOUNDARY.split(text) if part)
+    return tuple(part.lower() for part in _BOUNDARY.split(text.replace("'", "")) if part)
+
+
+def with_whole_words(text: str) -> str:
+    """Return a text with capitals at which `words` does not split: `OAuth2` becomes Oauth2, and `IDs` becomes Ids."""
+    return _WHOLE.sub(lambda match: match.group().capitalize(), text)
 
 
 def snake_case(text: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
+from mcpfactory_pipeline.checks.client_capabilities import asks_for_input, params_without_meta
 from mcpfactory_pipeline.checks.evidence import (
     AnswerDuringSlowCall,
     CallComparison,
@@ -30,6 +30,7 @@ _SECONDS: Final = 2.0  # seconds per comparison
 _MAX_TOOLS: Final = 20
 _MAX_PAIRS: Final = 5
 _MAX_DEFAULTS: Final = 3  # per tool
+_CONFIRMATIONS: Final = 4  # number of calls that confirm a result
 _FAILURES: Final = 12  # number of repetitions of a failing call
 _IDLE: Final = 1.1  # seconds; minimum pause before a repetition
 _MAX_IDLE: Final = 10.0  # seconds
@@ -136,11 +137,17 @@ class CallComparer:
                 return
             before = [await self._call(*one) for one in pair]
             both = await self._conversation.overlap([self._request(*one) for one in pair], ANSWER)
-            after = [await self._call(*one) for one in pair]
-            if len(both) < len(pair):
-                return
+            # A server that is stuck answers no further calls.
+            stuck = any(one.received is None for one in both)
+            after = before if stuck else [await self._call(*one) for one in pair]
+            if len(both) < len(pair) or any(map(asks_for_input, both)):
+                return  # a call that asks for input has its result only after the answer
+            more: list[list[WireExchange]] = []
+            if not stuck and [one.outcome for one in both] != [one.outcome for one in before] and not self._ended:
+                # Random results may be equal by chance.
+                more = [[await self._call(*one) for one in pair] for _ in range(_CONFIRMATIONS)]
             for at, (tool, _) in enumerate(pair):
-                usual = (before[at], after[at])
+                usual = (before[at], after[at], *(one[at] for one in more))
                 rival = before[1 - at]
                 self._evidence.comparisons.append(CallComparison("overlap", tool, usual, (both[at],), rival=rival))
 

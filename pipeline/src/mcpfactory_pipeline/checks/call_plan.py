@@ -16,12 +16,12 @@ from urllib.parse import unquote
 
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, hint, is_search_call_tool
 from mcpfactory_pipeline.checks.exchange import ValidationTargetError, WireExchange
+from mcpfactory_pipeline.checks.invalid_arguments import invalid_arguments
 from mcpfactory_pipeline.checks.samples import (
     sample_arguments,
-    second_guess,
+    second_guesses,
     vary_json_values,
     vary_texts_and_numbers,
-    wrong_arguments,
 )
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.operation import ServerAddress
@@ -32,7 +32,8 @@ from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load
 MAX_CALLS: Final = 50  # maximum number of calls for servers without cases
 MAX_VARIED: Final = 20  # maximum number of tools that are also called with varied arguments
 MAX_FURTHER: Final = 200  # maximum number of additional calls with other arguments
-MAX_WRONG: Final = 5  # maximum number of tools that are called with invalid arguments
+MAX_WRONG: Final = 20  # maximum number of tools that are called with invalid arguments
+MAX_INVALID: Final = 100  # maximum number of calls with invalid arguments
 
 FurtherArguments = Callable[[Any, Mapping[str, Any]], list[tuple[str, dict[str, Any]]]]
 """Function that returns (changed argument, arguments) pairs for an inputSchema and the arguments of a call."""
@@ -43,6 +44,7 @@ class PlannedCall:
     """A call to make.
 
     `request` is the request that the API must receive; None for a call without a case. `case` is the complete case.
+    `violates` and `optional` are those of `RecordedCall`.
     """
 
     tool: str
@@ -51,6 +53,8 @@ class PlannedCall:
     title: str = ""
     request: Mapping[str, Any] | None = None
     case: Mapping[str, Any] | None = None
+    violates: str = ""
+    optional: bool = False
 
     @property
     def question(self) -> str:
@@ -144,7 +148,7 @@ def _without_cases(
         return "it is marked destructiveHint" if allow_calls else "it is not marked readOnlyHint"
     if planned >= MAX_CALLS:
         return f"only {MAX_CALLS} tools are called"
-    return [PlannedCall(name, *sample_arguments(tool.get("inputSchema")))]
+    return [PlannedCall(name, *sample_arguments(tool.get("inputSchema"), tool.get("description")))]
 
 
 def may_call_tool(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: bool) -> bool:
@@ -192,14 +196,14 @@ def _first_calls(
 def plan_second_guesses(
     failed: Sequence[PlannedCall], tools: Mapping[str, Json], calls: Sequence[RecordedCall]
 ) -> list[PlannedCall]:
-    """Return calls with different guesses for the calls whose guessed arguments failed."""
+    """Return calls with different guesses for the calls whose guessed arguments failed, best guesses first."""
     results = [call.exchange for call in calls if not call.failed]
-    found = [
-        (planned, second_guess(tools[planned.tool].get("inputSchema"), planned.arguments, results))
+    return [
+        replace(planned, arguments=arguments)
         for planned in failed
         if planned.origin == "guess"
+        for arguments in second_guesses(tools[planned.tool].get("inputSchema"), planned.arguments, results)
     ]
-    return [replace(planned, arguments=arguments) for planned, arguments in found if arguments]
 
 
 def propose_cases(evidence: Evidence) -> list[dict[str, Any]]:
@@ -210,19 +214,30 @@ def propose_cases(evidence: Evidence) -> list[dict[str, Any]]:
         if name in worked:
             arguments, title = worked[name].params.get("arguments", {}), "succeeded during validation"
         else:
-            arguments, _ = sample_arguments(tool.get("inputSchema"))
+            arguments, _ = sample_arguments(tool.get("inputSchema"), tool.get("description"))
             title = f"replace the arguments ({evidence.uncalled.get(name, 'the call returned an error')})"
         cases.append({"tool": name, "arguments": arguments, "title": title})
     return cases
 
 
 def plan_invalid_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls of read-only tools that violate the inputSchema: an argument is missing or has a wrong type."""
-    return [
-        replace(planned, arguments=arguments, title=why, request=None, case=None)
+    """Return calls of read-only tools that violate the inputSchema: the first of each tool, then the second of each."""
+    of_tools = [
+        [
+            replace(
+                planned,
+                arguments=one.arguments,
+                title=one.title,
+                request=None,
+                case=None,
+                violates=one.keyword,
+                optional=one.optional,
+            )
+            for one in invalid_arguments(schema, made)
+        ]
         for planned, schema, made in list(_first_calls(reading, plan))[:MAX_WRONG]
-        for why, arguments in wrong_arguments(schema, made)
     ]
+    return [one for turn in zip_longest(*of_tools) for one in turn if one is not None][:MAX_INVALID]
 
 
 def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
@@ -249,7 +264,14 @@ def _request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], s
 async def record_call(planned: PlannedCall, stub: StubUpstream | None, call: Awaitable[WireExchange]) -> RecordedCall:
     """Make a planned call, and record the requests that reach the stub API."""
     if stub is None:
-        return RecordedCall(planned.tool, await call, planned.origin, planned.title)
+        return RecordedCall(
+            planned.tool,
+            await call,
+            planned.origin,
+            planned.title,
+            violates=planned.violates,
+            optional=planned.optional,
+        )
     stub.expect(planned.case)
     requests, mismatches = len(stub.requests), len(stub.mismatches)
     exchange = await call
@@ -263,6 +285,8 @@ async def record_call(planned: PlannedCall, stub: StubUpstream | None, call: Awa
         mismatches=tuple(_request_faults(planned, sent, stub.mismatches[mismatches:])),
         question=planned.question,
         response=(planned.case or {}).get("response"),
+        violates=planned.violates,
+        optional=planned.optional,
     )
 
 

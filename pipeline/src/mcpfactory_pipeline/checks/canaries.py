@@ -1,6 +1,6 @@
 """Canary arguments: values that a careless tool uses as a file, a command or an address of this machine.
 
-Canaries are harmless: files with known words, a loopback listener, and commands that print a product. If a tool reads
+Canaries are harmless: files with known words, a loopback listener, and commands and templates that print a product. If a tool reads
 the canary file in the temporary folder, the tool is then asked for a canary file in the home folder. The reason is that
 a server may be designed to read the temporary folder. A tool may also move or delete the files that it is asked for, so
 both files are made for this purpose. Canaries are sent only to servers on this machine, and only to tools that
@@ -24,7 +24,7 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.types import Json
 
-CanaryKind = Literal["file", "command", "address", "query"]
+CanaryKind = Literal["file", "command", "template", "address", "address form", "query", "option", "sibling"]
 
 WORDS: Final = "mcpfactory-bait-7c1d90e2: a reader of this left its folder"
 _FACTORS: Final = (40013, 3)
@@ -36,6 +36,16 @@ CODE: Final = (
     f"'bait'+str(__import__('operator').mul({_FACTORS[0]},{_FACTORS[1]}))",
     f"'bait'+Function('return {_FACTORS[0]}*{_FACTORS[1]}')()",
 )
+# Only template engines compute these expressions: Jinja, JavaScript, FreeMarker, Ruby, EJS, and f-strings of Python.
+_MULTIPLY: Final = f"{_FACTORS[0]}*{_FACTORS[1]}"
+TEMPLATES: Final = (
+    f"bait{{{{{_MULTIPLY}}}}}bait${{{_MULTIPLY}}}bait#{{{_MULTIPLY}}}",
+    f"bait<%= {_MULTIPLY} %>",
+    f"bait{{{_MULTIPLY}}}",
+)
+_REACHED: Final = "bait<class 'str'>"  # str.format prints this text only if a placeholder reaches a module's variables
+_MAX_PLACEHOLDERS: Final = 3
+_PLACEHOLDER: Final = re.compile(r"\{(\w+)[^{}\"]*\}")
 _PATHS: Final = re.compile(r"(?:^|_)(?:path|file|filename|filepath|dir|directory|folder|document|template)s?(?:$|_)")
 _ADDRESSES: Final = re.compile(r"(?:^|_)(?:url|uri|href|link|endpoint|webhook|site|website)s?(?:$|_)")
 _RUNS_COMMANDS: Final = re.compile(
@@ -44,6 +54,8 @@ _RUNS_COMMANDS: Final = re.compile(
     re.IGNORECASE,
 )
 _RUNS_CODE: Final = re.compile(r"\b(code|script|python|javascript|interpreter)\b", re.IGNORECASE)
+_TEMPLATED: Final = re.compile(r"\b(templat\w*|jinja\w*|mustache|handlebars|liquid|expressions?)\b", re.IGNORECASE)
+_OPTIONS: Final = re.compile(r"(?:^|_)(?:option|flag|switch|arg|argument|param|parameter)s?(?:$|_)")
 _EVALUATES: Final = re.compile(r"\b(eval|evaluate[sd]?|evaluating)\b", re.IGNORECASE)
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
 MAX_TOOLS: Final = 5  # maximum number of tools that get each kind of canary
@@ -118,6 +130,11 @@ class Canaries:
         return [folder / "bait.txt" for folder in self._folders]
 
     @property
+    def url_forms(self) -> list[str]:
+        """Return URLs of the listener, with other forms of its address than 127.0.0.1."""
+        return [self.url.replace("127.0.0.1", form) for form in ("127.1", "2130706433", "[::ffff:127.0.0.1]")]
+
+    @property
     def secrets(self) -> dict[str, str]:
         """Return the values that reports must mask, because the values differ in each run."""
         return {"folder of the bait": self._folders[0].name, "address of the bait": self.url}
@@ -125,7 +142,13 @@ class Canaries:
     def taken(self, kind: CanaryKind, received: str) -> bool:
         """Return True if the answer shows that the server used the canary. Call this method once after each probe."""
         visited, self._visited = self._visited, False
-        return {"file": WORDS in received, "command": _PRODUCT in received, "address": visited}[kind]
+        return {
+            "file": WORDS in received,
+            "command": _PRODUCT in received,
+            "template": _PRODUCT in received or _REACHED in received,
+            "address": visited,
+            "address form": visited,
+        }[kind]
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._visited = True
@@ -154,19 +177,22 @@ def canary_tool_probes(
         canaries: the file and the listener.
     """
     files = [(at > 0, file) for at, file in enumerate(canaries.files)]
-    kinds: tuple[tuple[CanaryKind, _Takes, bool, tuple[str, ...]], ...] = (
+    kinds: tuple[tuple[CanaryKind, _Takes, bool, tuple[str, ...] | _Values], ...] = (
         *(("file", _takes_path, confirms, _ways(file)) for confirms, file in files),
         *(("file", _takes_address, confirms, (file.as_uri(),)) for confirms, file in files),
         ("address", _takes_address, False, (f"{canaries.url}/bait",)),
+        ("address form", _takes_address, False, tuple(canaries.url_forms)),
         ("command", _takes_command, False, COMMANDS),
         ("command", _takes_code, False, CODE),
+        ("template", _takes_template, False, TEMPLATES),
+        ("template", takes_text, False, _placeholder_values),
     )
     for kind, takes, confirms, values in kinds:
         chosen = [(name, tool, found) for name, tool in tools if (found := takes(name, tool))]
         # Tools with a path in their description come first, because only some tools are tested.
         for name, tool, found in sorted(chosen, key=lambda one: not _states_path(one[1], one[2][0]))[:MAX_TOOLS]:
             for argument in found[:MAX_ARGUMENTS]:
-                for value in values:
+                for value in values(tool, argument) if callable(values) else values:
                     params = {"name": name, "arguments": {**made[name], argument: value}}
                     stated = kind == "file" and _states_path(tool, argument)
                     yield CanaryProbe(kind, name, argument, "tools/call", params, confirms, stated)
@@ -210,6 +236,9 @@ def canary_template_probes(templates: Sequence[Any], canaries: Canaries) -> Iter
 _Takes = Callable[[str, Json], list[str]]
 """Function that returns the names of a tool's arguments that may take a canary."""
 
+_Values = Callable[[Json, str], list[str]]
+"""Function that returns the canaries for an argument of a tool."""
+
 
 def takes_text(_name: str, tool: Json) -> list[str]:
     """Return the names of all free-text arguments, except addresses."""
@@ -219,6 +248,11 @@ def takes_text(_name: str, tool: Json) -> list[str]:
 def _takes_path(name: str, tool: Json) -> list[str]:
     """Return the names of the free-text arguments; names that suggest a path come first."""
     return sorted(takes_text(name, tool), key=lambda key: not _PATHS.search(_joined(key)))
+
+
+def takes_stated_path(name: str, tool: Json) -> list[str]:
+    """Return the names of the free-text arguments that name files or paths according to the texts of the tool."""
+    return [key for key in _takes_path(name, tool) if _states_path(tool, key)]
 
 
 def _takes_address(_name: str, tool: Json) -> list[str]:
@@ -231,6 +265,35 @@ def _takes_command(name: str, tool: Json) -> list[str]:
 
 def _takes_code(name: str, tool: Json) -> list[str]:
     return [] if _has_purpose(name, tool, _RUNS_COMMANDS, _RUNS_CODE) else takes_text(name, tool)
+
+
+def _takes_template(name: str, tool: Json) -> list[str]:
+    stated = _has_purpose(name, tool, _RUNS_COMMANDS, _RUNS_CODE, _EVALUATES, _TEMPLATED)
+    schemas = properties_of(tool.get("inputSchema"))
+    return [] if stated else [key for key in takes_text(name, tool) if not _says(schemas, key, _TEMPLATED)]
+
+
+def takes_operand(name: str, tool: Json) -> list[str]:
+    """Return the names of the free-text arguments that are not meant for options of a program."""
+    schemas = properties_of(tool.get("inputSchema"))
+    stated = _has_purpose(name, tool, _RUNS_COMMANDS)
+    return [] if stated else [key for key in takes_text(name, tool) if not _says(schemas, key, _OPTIONS)]
+
+
+def _says(schemas: Mapping[str, Any], key: str, purpose: re.Pattern[str]) -> bool:
+    """Return True if the name or the description of an argument mentions a purpose."""
+    schema = schemas.get(key)
+    described = str(schema.get("description")) if isinstance(schema, dict) else ""
+    return any(purpose.search(form) for text in (key, described) for form in (_words(text), _joined(text)))
+
+
+def _placeholder_values(tool: Json, argument: str) -> list[str]:
+    """Return format strings that follow the attributes of each placeholder that the texts of the tool name."""
+    schema = properties_of(tool.get("inputSchema")).get(argument)
+    texts = [tool.get("description"), *(schema.values() if isinstance(schema, dict) else ())]
+    names = dict.fromkeys(name for text in texts for name in _PLACEHOLDER.findall(str(text)))
+    chosen = list(names)[:_MAX_PLACEHOLDERS]
+    return [f"bait{{{name}.__init__.__globals__[__name__].__class__}}" for name in chosen]
 
 
 def _has_purpose(name: str, tool: Json, *purposes: re.Pattern[str]) -> bool:

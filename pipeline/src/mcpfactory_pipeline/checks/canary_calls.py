@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.canaries import (
@@ -13,13 +14,16 @@ from mcpfactory_pipeline.checks.canaries import (
     canary_template_probes,
     canary_tool_probes,
 )
-from mcpfactory_pipeline.checks.evidence import Evidence, sent_arguments
+from mcpfactory_pipeline.checks.evidence import Evidence, answer_text, sent_arguments
 from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.option_canaries import send_option_canaries
 from mcpfactory_pipeline.checks.requester import Requester
+from mcpfactory_pipeline.checks.sibling_canaries import send_sibling_canaries
 from mcpfactory_pipeline.checks.sql_canaries import send_sql_canaries
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
 
+_READ: Final = 500  # characters; names of folders are searched only in this part of an answer
 _CANARY: Final = 3.0  # seconds; timeout of the answer to a canary
 
 
@@ -58,11 +62,17 @@ async def send_canaries(
             return
         if probe.confirms and not _was_taken(probe, evidence):
             continue
+        if probe.kind == "address form" and _was_taken(replace(probe, kind="address"), evidence):
+            continue  # a server without a filter
         exchange = await ask(probe)
         taken = canaries.taken(probe.kind, json.dumps(exchange.received, ensure_ascii=False))
         evidence.canaries.append(CanaryResult(probe, exchange, taken))
+    evidence.canaries += await send_option_canaries(tools, made, ask, may_continue)
     tools = [(name, tool) for name, tool in tools if name in queried]
     evidence.canaries += await send_sql_canaries(tools, made, ask, may_continue)
+    texts = [*map(str, evidence.server.values()), *(tool.get("description") or "" for _, tool in evidence.named_tools)]
+    texts += [answer_text(call.exchange)[:_READ] for call in evidence.calls]
+    evidence.canaries += await send_sibling_canaries(tools, made, list(map(str, texts)), ask, may_continue)
 
 
 def _was_taken(probe: CanaryProbe, evidence: Evidence) -> bool:

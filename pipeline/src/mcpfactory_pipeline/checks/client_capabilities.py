@@ -21,6 +21,8 @@ FEATURES: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {},
 FEATURES_IN_CALLS: Final[Json] = {"elicitation": FEATURES["elicitation"]}
 MAX_ROUNDS: Final = 5  # maximum number of answers to one request for input
 _NEEDED: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
+# Capability → member of the params, the member's value (None for any), and the part of the capability that it requires.
+_PARTS: Final = {"elicitation": ("mode", "url", "url"), "sampling": ("tools", None, "tools")}
 _MAX_ASKING: Final = 3  # maximum number of requests for input to repeat
 _RETRY_KEYS: Final = ("inputResponses", "requestState")
 _SAMPLED: Final = {
@@ -39,7 +41,12 @@ def needed_client_capability(request: Any) -> str:
 def undeclared_client_capability(request: Any, capabilities: Any) -> str:
     """Return the undeclared capability that a request for input requires; "" if the capability is declared."""
     feature = needed_client_capability(request)
-    return "" if isinstance(capabilities, dict) and feature in capabilities else feature
+    if not feature or not isinstance(capabilities, dict) or feature not in capabilities:
+        return feature
+    params, declared = request.get("params"), capabilities[feature]
+    key, value, part = _PARTS.get(feature, ("", None, ""))
+    used = isinstance(params, dict) and key in params and value in (None, params[key])
+    return f"{feature}.{part}" if used and isinstance(declared, dict) and part not in declared else ""
 
 
 def answer_input_request(request: Json) -> Json:

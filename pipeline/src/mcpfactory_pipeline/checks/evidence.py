@@ -78,6 +78,11 @@ class Session:
         """Return True if the process ended, or stopped reading, at the last request."""
         return bool(self.exchanges) and self.exchanges[-1].server_ended
 
+    @property
+    def last_call_problem(self) -> str:
+        """Return why the last tool call got no answer; "" if it got one."""
+        return next((one.problem for one in reversed(self.exchanges) if one.method == "tools/call"), "")
+
 
 @dataclass(frozen=True, slots=True)
 class NotificationStream:
@@ -99,6 +104,29 @@ class NotificationStream:
             "request": json.dumps(self.request),
             "heard": "\n".join(json.dumps(one) for one in heard[:5]) or "nothing",
         }
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsBesideStreams:
+    """Requests while GET streams are open.
+
+    Each item of `before` and `heard` has the messages on one GET stream, before and after the first request. The messages in
+    `on_responses` arrived before the answers, on the responses to the requests.
+    """
+
+    exchanges: tuple[WireExchange, ...]
+    before: tuple[tuple[Json, ...], ...]
+    heard: tuple[tuple[Json, ...], ...]
+    on_responses: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedStream:
+    """Requests, and the messages that a server sent when the first one's stream was resumed after its first event."""
+
+    exchanges: tuple[WireExchange, ...]
+    event: str
+    heard: tuple[Json, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +202,8 @@ class RecordedCall:
     mismatches: tuple[str, ...] = ()  # differences between these requests and the case
     question: str = ""  # method and path of a request that only reads according to the API document
     response: Json | None = None  # response of the stub API, as described in the case
+    violates: str = ""  # keyword of the inputSchema that the arguments violate; "bounds" for minimum and maximum
+    optional: bool = False  # True if the argument with the violation may be left out
 
     @property
     def failed(self) -> bool:
@@ -221,6 +251,31 @@ class AnswerDuringSlowCall:
     tool: str
     exchange: WireExchange
     call: WireExchange  # the slow call; or, for a call after a cancellation, an earlier call that was not canceled
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """A tool call as a task, and the later requests about this task, in order.
+
+    If the result differs from the result without a task, `plain` has two calls without a task.
+    """
+
+    tool: str
+    steps: tuple[WireExchange, ...]
+    plain: tuple[WireExchange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CanceledCall:
+    """A call on stdio that was canceled while it ran, and the server's messages about it after that.
+
+    `exchange` is a request that was sent after the cancellation. `late` has the messages that arrived well after its
+    answer, which proves that the server had read the cancellation.
+    """
+
+    tool: str
+    exchange: WireExchange
+    late: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +425,7 @@ class Evidence:
     comparisons: list[CallComparison] = field(default_factory=list)
     # Answers to requests during a slow call.
     busy: list[AnswerDuringSlowCall] = field(default_factory=list)
+    canceled: list[CanceledCall] = field(default_factory=list)  # only in the per-request lifecycle
     # Calls with arguments that violate the schema; `title` describes the error.
     wrong: list[RecordedCall] = field(default_factory=list)
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with a changed API response
@@ -378,10 +434,13 @@ class Evidence:
     modified_states: list[ModifiedStateAnswer] = field(default_factory=list)
     # Two streams; the first was still open when the second was opened.
     streams: tuple[NotificationStream, ...] = ()
+    task_runs: list[TaskRun] = field(default_factory=list)
+    # All listed tasks, and later requests for each task of `task_runs`.
+    task_list: tuple[Listing, tuple[WireExchange, ...]] | None = None
     # Calls in older protocol revisions; `title` is the revision.
     older: list[RecordedCall] = field(default_factory=list)
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
-    lists_around_calls: list[tuple[Listing, Listing]] = field(default_factory=list)  # tools before and after calls
+    lists_around_calls: list[tuple[Listing, Listing]] = field(default_factory=list)  # lists before and after calls
     # Exchanges with a process that cannot cause side effects.
     in_sandbox: list[WireExchange] = field(default_factory=list)
     with_cases: bool = False
@@ -393,10 +452,12 @@ class Evidence:
     package: PackageFacts | None = None  # only for servers in a workspace
     missing: dict[str, str] = field(default_factory=dict)  # missing probe or list → reason; "*" means all others
     http: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer; only for servers at a URL
+    # Answers to calls with defects in the headers that repeat arguments.
+    header_arguments: list[HttpProbeAnswer] = field(default_factory=list)
     authorization: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer
-    beside_stream: tuple[RecordedCall, WireExchange] | None = (
-        None  # a call, and the same call while a GET stream is open
-    )
+    # Calls while one GET stream is open, then while two are open.
+    beside_streams: list[RequestsBesideStreams] = field(default_factory=list)
+    replayed: ReplayedStream | None = None
     concurrent: list[ConcurrentRequests] = field(default_factory=list)  # only for servers at a URL
     first_client: list[WireExchange] = field(default_factory=list)  # calls with texts that no other client sent
     second_client: list[WireExchange] = field(default_factory=list)  # later calls of another client without these texts
@@ -435,6 +496,11 @@ class Evidence:
         )
 
     @property
+    def input_schemas(self) -> dict[str, Any]:
+        """Return tool → input schema."""
+        return {name: tool.get("inputSchema") for name, tool in self.named_tools}
+
+    @property
     def read_only_tools(self) -> dict[str, Json]:
         """Return name → tool for the tools with `readOnlyHint`.
 
@@ -450,7 +516,8 @@ class Evidence:
         """Return method → params of a successful request without effects."""
         asked = [self.probes.get("read-resource"), self.probes.get("get-prompt")]
         asked += [call.exchange for call in self.calls if call.tool in self.read_only_tools and not call.failed]
-        return {one.method: one.params for one in asked if one is not None and one.result is not None}
+        lists: dict[str, Json] = {one.method: {} for one in self.lists.values() if not one.problem}
+        return lists | {one.method: one.params for one in asked if one is not None and one.result is not None}
 
     @property
     def output_schemas(self) -> dict[str, Any]:
@@ -478,6 +545,12 @@ class Evidence:
     def valid_calls(self) -> tuple[RecordedCall, ...]:
         """Return all calls with valid arguments: `answers`, `others` and `further`."""
         return (*self.answers, *self.others, *self.further)
+
+    @property
+    def task_results(self) -> list[RecordedCall]:
+        """Return the results of calls as tasks."""
+        steps = ((run.tool, step) for run in self.task_runs for step in run.steps if step.method == "tasks/result")
+        return [RecordedCall(tool, step, "guess") for tool, step in steps if step.result is not None]
 
     @property
     def called(self) -> tuple[Json, ...]:

@@ -109,12 +109,23 @@ STRUCTURED: Final = R2025_06_18.name  # first revision with outputSchema and str
 COMPLETIONS: Final = R2025_03_26.name  # first revision with the capability `completions`; the method is older
 STREAMABLE: Final = R2025_03_26.name  # first revision with the Streamable HTTP transport
 DIALECT: Final = R2025_11_25.name  # first revision that defines the default JSON Schema dialect
-_MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # in lists
+TASKS: Final = R2025_11_25.name  # the only revision with tasks; later, tasks are an extension
+# Member of a result → first revision that defines it.
+_MEMBERS: Final = {
+    "annotations": R2025_03_26.name,
+    "title": R2025_06_18.name,
+    "icons": R2025_11_25.name,
+    "execution": TASKS,
+    "tasks": TASKS,
+}
 BATCHED: Final = frozenset(name for name, revision in REVISIONS.items() if revision.batches)
 CACHEABLE: Final = LATEST.cacheable
 
 NEEDS_CREDENTIALS: Final = 401  # HTTP status
 CREDENTIALS: Final = "the server needs credentials (--header 'Authorization=Bearer TOKEN', or --oauth-client-id ID)"
+_LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+# Key of metadata, and name of an extension (basic/index, _meta): an optional prefix with a slash, and a name.
+META_KEY: Final = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 META: Final = "io.modelcontextprotocol/"
 VERSION: Final = META + "protocolVersion"
 CAPABILITIES: Final = META + "clientCapabilities"
@@ -161,7 +172,7 @@ class WireExchange:
     `sent` is a JSON-RPC message, or raw text for an intentionally invalid message. `received` is the complete JSON-RPC
     answer; if it is None, `problem` has the reason ("no answer within 5 s"). `status` is the HTTP status; 0 on stdio.
     If `sent` was a batch, `more` has the further answers. `separate` is True if the answers to a batch arrived one by
-    one.
+    one. `media_type` is the media type of the HTTP response; "" on stdio.
     """
 
     sent: Json | str
@@ -171,6 +182,7 @@ class WireExchange:
     milliseconds: int = 0
     more: tuple[Json, ...] = ()
     separate: bool = False
+    media_type: str = ""
 
     @property
     def method(self) -> str:

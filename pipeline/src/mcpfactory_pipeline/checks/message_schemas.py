@@ -228,6 +228,16 @@ class _Changes(TypedDict, total=False):
     subscribe: bool
 
 
+class _TaskRequests(TypedDict, total=False):
+    tools: dict[str, Json]
+
+
+class _Tasks(TypedDict, total=False):
+    list: Json
+    cancel: Json
+    requests: _TaskRequests
+
+
 class ServerCapabilities(TypedDict, total=False):
     """Capabilities that a server declares."""
 
@@ -237,6 +247,7 @@ class ServerCapabilities(TypedDict, total=False):
     logging: Json
     completions: Json
     experimental: dict[str, Json]
+    tasks: _Tasks
     extensions: dict[str, Json]
 
 
@@ -443,6 +454,7 @@ RESULTS: Final[Mapping[str, Any]] = {
     "server/discover": DiscoverResult,
     "tools/list": ListToolsResult,
     "tools/call": CallToolResult,
+    "tasks/result": CallToolResult,
     "resources/list": ListResourcesResult,
     "resources/templates/list": ListResourceTemplatesResult,
     "resources/read": ReadResourceResult,

@@ -36,6 +36,7 @@ from mcpfactory_pipeline.checks.call_plan import (
 )
 from mcpfactory_pipeline.checks.canaries import Canaries
 from mcpfactory_pipeline.checks.canary_calls import send_canaries
+from mcpfactory_pipeline.checks.cancellations import cancel_slow_call
 from mcpfactory_pipeline.checks.client_capabilities import (
     FEATURES,
     FEATURES_IN_CALLS,
@@ -64,6 +65,7 @@ from mcpfactory_pipeline.checks.exchange import (
     ValidationTarget,
     initialize_params,
 )
+from mcpfactory_pipeline.checks.logged_calls import call_with_log_levels
 from mcpfactory_pipeline.checks.probes import (
     LISTS,
     NOTHING_TO_ASK,
@@ -83,14 +85,17 @@ from mcpfactory_pipeline.checks.samples import (
     extra_valid_arguments,
     extreme_arguments,
     has_answer_value,
+    seen_texts,
 )
 from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
+from mcpfactory_pipeline.checks.task_calls import observe_tasks
+from mcpfactory_pipeline.checks.transport.argument_probes import probe_arguments
 from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message, escape_surrogates
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
-from mcpfactory_pipeline.checks.transport.http_probes import probe_http
+from mcpfactory_pipeline.checks.transport.http_probes import HttpProbeSender, probe_http
 from mcpfactory_pipeline.checks.transport.stdio import ServerProcess, StdioConversation
-from mcpfactory_pipeline.checks.two_clients import observe_two_clients
+from mcpfactory_pipeline.checks.two_clients import observe_clients_at
 from mcpfactory_pipeline.isolation.levels import Sandbox
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
@@ -99,11 +104,6 @@ _EXTREME: Final = 3.0  # seconds; timeout of the answer to extreme arguments
 _MOST_AGAIN: Final = 2  # maximum number of tools to call again in the per-request lifecycle
 _FURTHER: Final = 2.0  # seconds for all calls with further arguments
 _OVER: Final = "the time limit of the validation was reached"
-
-
-def _last_problem(conversation: Conversation) -> str:
-    made = (one.problem for one in reversed(conversation.session.exchanges) if one.method == "tools/call")
-    return next(made, "")
 
 
 Connect = Callable[[ValidationTarget, Mapping[str, str], str], Awaitable[Conversation | Session]]
@@ -171,15 +171,15 @@ class ServerProber:
             if self._sandbox is not None and self._process is not None:
                 await call_in_sandbox(evidence, self._requests, self._sandbox, self._process, self._canaries)
             if self._target.url is not None:
-                about = (
-                    evidence.lifecycles,
-                    self._requests.modern,
-                    self._requests.seconds_left,
-                    evidence.answered_reads,
-                )
-                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=self._target.headers)
+                modern, left, credentials = self._requests.modern, self._requests.seconds_left, self._target.headers
+                about = (evidence.lifecycles, modern, left, evidence.answered_reads)
+                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=credentials)
+                if "modern" in evidence.lifecycles:
+                    begin = partial(HttpProbeSender, self._url, modern, left, credentials=credentials)
+                    evidence.header_arguments = await asyncio.to_thread(probe_arguments, evidence, begin)
                 if self._requests.seconds_left() > 0:
-                    await self._two_clients()
+                    clients = (self._url, self._target.headers, self._planned, self._requests)
+                    await observe_clients_at(evidence, *clients)
                 else:
                     evidence.missing["http"] = _OVER
         else:
@@ -188,8 +188,8 @@ class ServerProber:
             access = (self._target.headers, evidence.lifecycles, self._requests.modern, self._requests.seconds_left)
             evidence.authorization = await asyncio.to_thread(probe_authorization, self._url, *access)
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}
-        modern = [self._requests.modern] if "modern" in evidence.lifecycles else []
-        evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *modern)
+        per_request = [self._requests.modern] if "modern" in evidence.lifecycles else []
+        evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *per_request)
 
     # --- the sessions ---
 
@@ -278,12 +278,17 @@ class ServerProber:
             await self._probe_all(conversation, "per-request")
             if first:
                 await self._examine(conversation)
+                if self._target.url is None:
+                    await self._send_all(conversation, "per-request strays")
             else:
                 await self._probe(conversation, "modern-list", self._requests.message("tools/list"))
                 await self._probe_all(conversation, "first contact")
                 await self._read_again(conversation)
             await self._ask_again(conversation)
             await self._listen(conversation, result)
+            if self._cases is None:
+                await call_with_log_levels(evidence, conversation, self._requests)
+                await cancel_slow_call(evidence, conversation, self._requests)
 
     async def _read_again(self, conversation: Conversation) -> None:
         evidence = self.evidence
@@ -353,21 +358,6 @@ class ServerProber:
                 extreme = plan_extra_valid_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _EXTREME)
 
-    async def _two_clients(self) -> None:
-        self._requests.lifecycle = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
-        one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
-        for client in (one, other) if self._requests.lifecycle == "legacy" else ():
-            hello = await self._requests.request(client, "initialize", initialize_params())
-            if hello.result is None:
-                break
-            await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        else:
-            clients, one_user = (one, other), bool(self._target.headers)
-            await observe_two_clients(self.evidence, clients, self._planned, self._requests, one_user=one_user)
-        for client in (one, other):
-            await client.close()
-            self.evidence.sessions += [client.session] if client.session.answered else []
-
     async def _initialize(
         self,
         conversation: Conversation,
@@ -419,10 +409,12 @@ class ServerProber:
             await send_canaries(*about, permitted=permitted, queried=self.evidence.read_only_tools, templates=templates)
         if comparer is not None:
             await comparer.compare()
-        if self._requests.seconds_left() > 0:
-            ask = partial(self._requests.request, conversation)
-            before, after = self.evidence.lists.get("tools/list"), await read_all_pages("tools/list", ask)
-            self.evidence.lists_around_calls += [(before, after)] if before is not None else []
+            called = {call.tool for call in self.evidence.calls if self._may_repeat(call.exchange.sent)}
+            await observe_tasks(self.evidence, conversation, self._requests, called)
+        ask = partial(self._requests.request, conversation)
+        for method, before in self.evidence.lists.items() if self._requests.lifecycle == "modern" else ():
+            if self._requests.seconds_left() > 0:
+                self.evidence.lists_around_calls.append((before, await read_all_pages(method, ask)))
 
     async def _probe_all(self, conversation: Conversation, session: ProbeSession) -> None:
         evidence = self.evidence
@@ -490,7 +482,7 @@ class ServerProber:
         # Repeat calls whose results contained nothing from the API's response.
         unshown: list[PlannedCall] = []
         for planned in plan:
-            if (problem := _last_problem(conversation)).startswith("the server"):
+            if (problem := conversation.session.last_call_problem).startswith("the server"):
                 evidence.uncalled[planned.tool] = f"before its turn, {problem}"
                 continue
             if self._requests.seconds_left() <= 0:
@@ -508,17 +500,33 @@ class ServerProber:
                 unshown += plan_changed_responses(planned)
         reading = evidence.read_only_tools
         failed = [planned for planned, call in self._planned if call.failed]
-        for planned in plan_second_guesses(failed, dict(tools), evidence.calls):
-            if not _last_problem(conversation) and self._requests.seconds_left() > 0:
-                evidence.calls.append(await self._call(conversation, planned))
+        plan = [*await self._guess_again(conversation, failed, comparer), *plan]
         more = ((unshown, evidence.changed), (plan_varied_calls(reading, plan), evidence.others))
         for planned_calls, calls in (*more, (plan_invalid_calls(reading, plan), evidence.wrong)):
+            until = time.monotonic() + _FURTHER
             for planned in planned_calls:
-                if self._may_call_again(conversation, planned.tool):
+                late = bool(planned.violates) and time.monotonic() > until
+                if not late and self._may_call_again(conversation, planned.tool):
                     named = {"progressToken": f"mcpfactory-{next(self._requests.numbers)}"}
                     calls.append(await self._call(conversation, planned, {"_meta": named}))
         if self._cases is None:
-            await self._call_further(conversation, plan_extra_valid_calls(reading, plan, extra_valid_arguments))
+            texts = seen_texts(call.exchange for call in evidence.calls if not call.failed)
+            arguments = partial(extra_valid_arguments, texts=texts)
+            await self._call_further(conversation, plan_extra_valid_calls(reading, plan, arguments))
+
+    async def _guess_again(
+        self, conversation: Conversation, failed: Sequence[PlannedCall], comparer: CallComparer | None
+    ) -> list[PlannedCall]:
+        """Make other guesses until one succeeds, and return the successful guesses."""
+        calls, found = self.evidence.calls, dict[str, PlannedCall]()
+        for planned in plan_second_guesses(failed, dict(self.evidence.named_tools), calls):
+            if planned.tool in found or conversation.session.last_call_problem or self._requests.seconds_left() <= 0:
+                continue
+            calls.append(call := await self._call(conversation, planned))
+            if comparer is not None:
+                await comparer.repeat(call)
+            found |= {} if call.failed else {planned.tool: planned}
+        return list(found.values())
 
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER
@@ -538,7 +546,7 @@ class ServerProber:
     def _may_call_again(self, conversation: Conversation, tool: str) -> bool:
         made = (*self.evidence.tool_calls, *self.evidence.changed)
         answered = any(call.tool == tool and not call.failed for call in made)
-        return answered and not _last_problem(conversation) and self._requests.seconds_left() > 0
+        return answered and not conversation.session.last_call_problem and self._requests.seconds_left() > 0
 
     def _may_repeat(self, request: Json | str) -> bool:
         if not isinstance(request, dict) or request.get("method") != "tools/call":
@@ -581,6 +589,8 @@ class ServerProber:
             self.evidence.missing.setdefault("*", conversation.problem)
             yield None
             return
+        if isinstance(conversation, HttpConversation):
+            conversation.schemas = self.evidence.input_schemas
         try:
             yield conversation
         finally:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, Listing, Transport
@@ -17,6 +19,7 @@ from mcpfactory_pipeline.checks.exchange import (
     VERSION,
     WireExchange,
     initialize_params,
+    per_request_meta,
 )
 from mcpfactory_pipeline.checks.rule import Fault
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -37,6 +40,7 @@ ProbeSession = Literal[
     "handshake",  # a session of the newest handshake revision, before any other message
     "lists",  # the first session, after all lists were read
     "per-request",
+    "per-request strays",  # only on stdio, for servers without the handshake
     "first contact",  # per-request messages of a client without an earlier message
     "unknown revision",
     "strays",  # invalid messages in the session of the unknown revision
@@ -214,8 +218,20 @@ def _completion_of_nothing(evidence: Evidence) -> Json | None:
     return {"ref": completion["ref"]} if completion else None
 
 
+def _no_handshake(evidence: Evidence) -> Json | None:
+    """Return {} for servers without the handshake; others may serve a request without a revision to an older client."""
+    return None if "legacy" in evidence.lifecycles else {}
+
+
 def _subscription(evidence: Evidence) -> Json | None:
     return _subscribable(evidence, evidence.capabilities)
+
+
+def _unknown_task(evidence: Evidence, operation: str) -> Json | None:
+    declared = evidence.capabilities.get("tasks")
+    needed = operation if operation in ("cancel", "list") else "requests"
+    offered = isinstance(declared, dict) and needed in declared
+    return {"cursor" if operation == "list" else "taskId": NOTHING} if offered else None
 
 
 def _subscribable(evidence: Evidence, capabilities: Mapping[str, Any]) -> Json | None:
@@ -227,6 +243,7 @@ def _subscribable(evidence: Evidence, capabilities: Mapping[str, Any]) -> Json |
 # --- the table ---
 
 _UNKNOWN: Final = {"name": NOTHING, "arguments": {}}
+_UNKNOWN_URI: Final = {"uri": "mcpfactory://nothing/here"}
 _UNKNOWN_MEMBERS: Final = {"mcpfactoryUnknown": 1, "_meta": {"mcpfactory.example/unknown": {"a": 1}}}
 _UNKNOWN_COMPLETION: Final = {"ref": {"type": "ref/prompt", "name": NOTHING}, "argument": {"name": "a", "value": ""}}
 _NO_REVISION: Final = {key: value for key, value in initialize_params().items() if key != "protocolVersion"}
@@ -235,10 +252,17 @@ _NOTIFICATION: Final = {"jsonrpc": "2.0", "method": "notifications/mcpfactory/no
 _CANCELLATION: Final = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": _NEVER_ASKED}}
 _RESPONSE: Final = {"jsonrpc": "2.0", "id": _NEVER_ASKED, "result": {}}
 _ARRAY_PARAMS: Final = {"jsonrpc": "2.0", "id": "mcpfactory-array", "method": "tools/call", "params": []}
-_UNESCAPED: Final = (
-    '{"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {"_meta": {"mcpfactory.example/text": '
-    '"a\u2028b\u2029c\u0085d \u00e9 \U0001f98a"}}}'
-)
+_SEPARATED: Final = {"mcpfactory.example/text": "a\u2028b\u2029c\u0085d \u00e9 \U0001f98a"}
+
+
+def _unescaped(method: str, meta: Mapping[str, Any]) -> str:
+    """Return a request with unescaped line separators of Unicode in its metadata."""
+    message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"_meta": {**_SEPARATED, **meta}}}
+    return json.dumps(message, ensure_ascii=False)
+
+
+_UNESCAPED: Final = _unescaped("tools/list", {})
+_MODERN_UNESCAPED: Final = _unescaped("server/discover", per_request_meta())
 _NOT_UTF_8: Final = '{"jsonrpc": "2.0", "id": "mcpfactory-bytes", "method": "ping", "params": {"mcpfactory": "\udcff"}}'
 _PINGS: Final = tuple({"jsonrpc": "2.0", "id": f"mcpfactory-{one}", "method": "ping"} for one in ("one", "two"))
 _HELLO: Final = {
@@ -262,7 +286,7 @@ _ROWS: Final = (
     Probe("unknown-members", "lists", "tools/list", _UNKNOWN_MEMBERS, "unknown members",
           result("tools/list with a member and metadata that the server does not know"), "", "tools"),
     Probe("list-again", "lists", "tools/list", lifecycle="", capability="tools"),
-    Probe("unknown-resource", "lists", "resources/read", {"uri": "mcpfactory://nothing/here"},
+    Probe("unknown-resource", "lists", "resources/read", _UNKNOWN_URI,
           lifecycle="", capability="resources"),
     Probe("resource-uri", "lists", "resources/read", {"uri": 5}, "a number as URI", _INVALID, "", "resources"),
     Probe("subscribe", "lists", "resources/subscribe", _subscription, "resources/subscribe",
@@ -284,13 +308,33 @@ _ROWS: Final = (
     Probe("set-level", "lists", "logging/setLevel", {"level": "emergency"}, "logging/setLevel",
           result("logging/setLevel"), "legacy", "logging"),
 
+    *(Probe(f"unknown-task-{one}", "lists", f"tasks/{one}", partial(_unknown_task, operation=one),
+            f"tasks/{one} of an unknown task", _INVALID, "legacy", "tasks") for one in ("get", "result", "cancel")),
+    Probe("unknown-task-cursor", "lists", "tasks/list", partial(_unknown_task, operation="list"),
+          "unknown cursor of tasks/list", error(INVALID_PARAMS, tolerates="result"), "legacy", "tasks"),
+
     Probe("modern-no-capabilities", "per-request", "tools/list", {}, "request metadata",
-          error(INVALID_PARAMS), "modern", meta={CAPABILITIES: None}),
+          error(INVALID_PARAMS), "modern", "tools", meta={CAPABILITIES: None}),
+    Probe("modern-no-revision", "per-request", "tools/list", _no_handshake, "request metadata without a revision",
+          error(INVALID_PARAMS, tolerates="error"), "modern", "tools", "stdio", meta={VERSION: None}),
+    Probe("modern-no-metadata", "per-request", "tools/list", _no_handshake, "request without metadata",
+          error(INVALID_PARAMS, tolerates="error"), "modern", "tools", "stdio",
+          meta={VERSION: None, CAPABILITIES: None, META + "clientInfo": None}),
     Probe("modern-unknown-version", "per-request", "tools/list", lifecycle="modern", meta={VERSION: LATER_REVISION}),
     Probe("modern-log-level", "per-request", "server/discover", lifecycle="modern", meta={LOG_LEVEL: "debug"}),
     Probe("modern-unknown-method", "per-request", "mcpfactory/nothing", {}, "unknown method",
           error(METHOD_NOT_FOUND, tolerates="error"), "modern"),
+    Probe("modern-unknown-resource", "per-request", "resources/read", _UNKNOWN_URI, "unknown resource",
+          lifecycle="modern", capability="resources"),
     Probe("modern-removed-method", "per-request", "ping", {}, "unknown method", error(METHOD_NOT_FOUND), "modern"),
+
+    Probe("modern-unescaped-text", "per-request strays", raw=_MODERN_UNESCAPED, answered=True, what="unescaped text",
+          expects=result("server/discover with unescaped line separators (U+2028, U+2029, U+0085) in a text"),
+          lifecycle="modern"),
+    Probe("modern-notification", "per-request strays", raw=_NOTIFICATION, what="a notification that no revision has",
+          expects=expect_no_answer, lifecycle="modern"),
+    Probe("modern-late-cancellation", "per-request strays", raw=_CANCELLATION, what="a cancellation of nothing",
+          expects=expect_no_answer, lifecycle="modern"),
 
     Probe("modern-first", "first contact", "tools/list", {}, "first request", result("the first request of a client"),
           "modern", "tools", meta={META + "clientInfo": {"name": "mcpfactory-validate-first", "version": "1"}}),
@@ -365,11 +409,12 @@ LISTS: Final[Mapping[str, str]] = {
 _MAX_PAGES: Final = 100
 
 
-async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireExchange]]) -> Listing:
-    """Return all entries that a method of `LISTS` returns; if they are incomplete, also return the reason.
+async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireExchange]], member: str = "") -> Listing:
+    """Return all entries of a list; if they are incomplete, also return the reason.
 
-    `ask` sends a method with params.
+    `ask` sends a method with params. `member` has the entries of a page (default: as in `LISTS`).
     """
+    member = member or LISTS[method]
     items: list[Any] = []
     exchanges: list[WireExchange] = []
     cursors: set[str] = set()
@@ -378,11 +423,11 @@ async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireE
     while True:
         exchange = await ask(method, params)
         exchanges.append(exchange)
-        page = (exchange.result or {}).get(LISTS[method])
+        page = (exchange.result or {}).get(member)
         if not isinstance(page, list):
-            problem = exchange.problem or f"{method} was not answered with a list of {LISTS[method]}"
+            problem = exchange.problem or f"{method} was not answered with a list of {member}"
             break
-        if page not in [(earlier.result or {}).get(LISTS[method]) for earlier in exchanges[:-1]]:
+        if page not in [(earlier.result or {}).get(member) for earlier in exchanges[:-1]]:
             items += page  # leave out repeated pages, because some servers ignore the cursor
         cursor = (exchange.result or {}).get("nextCursor")
         if cursor is None:

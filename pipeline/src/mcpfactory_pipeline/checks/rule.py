@@ -129,10 +129,11 @@ class RuleFields(TypedDict, total=False):
 
 
 class RuleTable(list[Rule]):
-    """Rules in the order of their checks. `since` is the default for rules that set no `since`."""
+    """Rules in the order of their checks. `since` and `until` are the defaults for rules that do not set them."""
 
-    def __init__(self, *, since: str = "") -> None:
+    def __init__(self, *, since: str = "", until: str = "") -> None:
         self._since = since
+        self._until = until
 
     @overload
     def rule(self, id: str, severity: Severity, **fields: Unpack[RuleFields]) -> Callable[[Check], Check]: ...
@@ -150,6 +151,7 @@ class RuleTable(list[Rule]):
     ) -> Callable[[Any], Any]:
         """Return a decorator that adds a rule to the table and leaves its check unchanged."""
         fields.setdefault("since", self._since)
+        fields.setdefault("until", self._until)
 
         def decorate(check: Any) -> Any:
             judge = check if over is None else _each(over, check)

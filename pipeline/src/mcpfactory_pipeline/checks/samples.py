@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text
 from mcpfactory_pipeline.checks.exchange import BIG_INTEGERS, WireExchange, is_nested_deeper
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
-from mcpfactory_runtime.schemas.sample import NOTHING, author_values, invalid_values, sample
+from mcpfactory_runtime.schemas.sample import NOTHING, author_values, sample
 from mcpfactory_runtime.schemas.value_validation import is_number
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, resolve, types_of
 
@@ -21,8 +22,7 @@ Origin = Literal["example", "no arguments", "guess"]
 _MAX_DEPTH: Final = 60  # levels; deeper parts of a schema get no values
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
 _MEANINGLESS: Final = "value"  # the sample for a text without restrictions
-_PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
-_MAX_FURTHER: Final = 12  # maximum number of additional valid argument sets per tool
+_MAX_FURTHER: Final = 16  # maximum number of additional valid argument sets per tool
 _MAX_EXTREME: Final = 4  # maximum number of argument sets with extreme values per tool
 _MAX_NAMED: Final = 8  # maximum values of one enum
 _LONG_TEXT: Final = "mcpfactory " * 1_000
@@ -32,14 +32,19 @@ _ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-noth
 _QUOTED: Final = re.compile(
     r"""(?<!\w)["'`‘“]([^"'`‘’“”\n]{1,200})["'`’”](?!\w)|\b(?:e\.g\.,?|such as) ([^\s,;)"'`‘“]+)"""
 )
-OUTSIDE: Final = "with the out-of-range value"
+# The word after "e.g.", "such as" or "for example" in the description of a tool.
+_NAMED: Final = re.compile(r"""\b(?:e\.g\.,?|such as|for example,?) ["'`‘“]?([^\s,;)"'`‘’“”]+)""", re.IGNORECASE)
+_MAX_SEEN: Final = 3  # maximum number of texts from one result
+_MAX_TEXTS: Final = 6  # maximum number of texts from all results
+_LONGEST_SEEN: Final = 64  # characters; a longer text cannot be a name
+_READ: Final = 10_000  # characters; texts are searched only in this part of a result
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 
 
-def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
+def sample_arguments(schema: Any, description: object = "") -> tuple[dict[str, Any], Origin]:
     """Return arguments for a tool with this inputSchema, and their origin.
 
-    The origin is "no arguments" if the schema requires no argument. The origin is "example" if the schema has a value
+    An example in the tool's `description` replaces a meaningless text, if no other argument is required. The origin is "no arguments" if the schema requires no argument. The origin is "example" if the schema has a value
     for each required argument, otherwise "guess".
     """
     if not isinstance(schema, dict) or is_nested_deeper(schema, _MAX_DEPTH):
@@ -52,10 +57,36 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
     if not parts:
         return {}, "no arguments"
     stated = all(isinstance(part, dict) and any(True for _ in author_values(part)) for part in parts.values())
-    return {name: _guess(part, schema) for name, part in parts.items()}, "example" if stated else "guess"
+    made = {name: _guess(part, schema) for name, part in parts.items()}
+    if list(made.values()) == [_MEANINGLESS] and (named := _NAMED.search(str(description))):
+        changed = {name: named[1].rstrip(".") for name in made}
+        made = made if instance_error(changed, schema) else changed
+    return made, "example" if stated else "guess"
 
 
-def second_guess(schema: Any, made: Mapping[str, Any], results: Iterable[WireExchange]) -> dict[str, Any] | None:
+def second_guesses(schema: Any, made: Mapping[str, Any], results: Sequence[WireExchange]) -> list[dict[str, Any]]:
+    """Return other values for `made`: a guess for all arguments, then short texts of results for a single text."""
+    guess = _second_guess(schema, made, results)
+    texts = seen_texts(results) if len(made) == 1 and all(isinstance(one, str) for one in made.values()) else []
+    seen = [dict.fromkeys(made, text) for text in (*texts, *(["1"] if texts else []))]
+    found = [one for one in ([guess] if guess else []) + seen if one != made and not instance_error(one, schema)]
+    return [one for at, one in enumerate(found) if one not in found[:at]]
+
+
+def seen_texts(results: Iterable[WireExchange]) -> list[str]:
+    """Return short texts of results, such as names; results of calls without arguments come first, because they list."""
+    listed = sorted(results, key=lambda one: bool(one.params.get("arguments")))
+    texts = (text for one in listed for text in islice(dict.fromkeys(_short_texts(one)), _MAX_SEEN))
+    return list(islice(dict.fromkeys(texts), _MAX_TEXTS))
+
+
+def _short_texts(exchange: WireExchange) -> Iterator[str]:
+    texts = (text[:_READ] for text in scalar_values(_result_value(exchange)) if isinstance(text, str))
+    parts = (part.strip(" \t\"'.*-") for text in texts for part in re.split(r"[\n,;]", text))
+    yield from (part for part in parts if 0 < len(part) <= _LONGEST_SEEN)
+
+
+def _second_guess(schema: Any, made: Mapping[str, Any], results: Iterable[WireExchange]) -> dict[str, Any] | None:
     """Return `made` with other values; None if no other valid values are known.
 
     An argument gets the value that results contain under the argument's name, such as an id from a list. Other
@@ -100,12 +131,14 @@ def vary_texts_and_numbers(schema: Any, made: Mapping[str, Any]) -> list[dict[st
     return [{**made, **{key: values[at] for key, values in changed.items()}} for at in range(2)] if changed else []
 
 
-def extra_valid_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def extra_valid_arguments(
+    schema: Any, made: Mapping[str, Any], texts: Sequence[str] = ()
+) -> list[tuple[str, dict[str, Any]]]:
     """Return (changed argument, arguments) pairs; each changes one argument of `made` to another valid value.
 
-    The new values are values in the schema, 0, an empty array, both booleans, and unusual texts.
+    The new values are values in the schema, 0, an empty array, both booleans, the given texts, and unusual texts.
     """
-    return _with_each(schema, made, _further_values, _MAX_FURTHER)
+    return _with_each(schema, made, partial(_further_values, texts), _MAX_FURTHER)
 
 
 def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -136,7 +169,7 @@ def _with_each(
     return list(islice((one for one in sets if not instance_error(one[1], schema)), most))
 
 
-def _further_values(schema: Mapping[str, Any]) -> Iterator[Any]:
+def _further_values(texts: Sequence[str], schema: Mapping[str, Any]) -> Iterator[Any]:
     named = [schema.get(keyword) for keyword in ("enum", "examples")]
     yield from (value for values in named if isinstance(values, list) for value in values[:_MAX_NAMED])
     yield from (schema[keyword] for keyword in ("const", "default", "minimum") if keyword in schema)
@@ -144,7 +177,7 @@ def _further_values(schema: Mapping[str, Any]) -> Iterator[Any]:
     yield from (False, True) if "boolean" in kinds else ()
     yield from ([],) if "array" in kinds else ()
     yield from (0,) if kinds in (["integer"], ["number"]) else ()
-    yield from _ODD_TEXTS if _is_free_text(schema) else ()
+    yield from (*texts, *_ODD_TEXTS) if _is_free_text(schema) else ()
 
 
 def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -166,26 +199,6 @@ def _is_free_text(schema: Mapping[str, Any]) -> bool:
 
 def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
-
-
-def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return sets of clearly wrong arguments, each with a description of the error.
-
-    One set lacks a required argument. If an argument must be a string, a number or a boolean, one set has an object
-    instead. One set has a number just outside the bounds.
-    """
-    declared = properties_of(schema)
-    needed = [key for key in required_of(schema) if key in made] if declared else []
-    plain = [key for key in needed if types_of(declared.get(key)) in _PLAIN]
-    missing = [(f"without {key!r}", {name: value for name, value in made.items() if name != key}) for key in needed[:1]]
-    outside = [
-        (key, value) for key, part in declared.items() for value in invalid_values(part, schema) if is_number(value)
-    ]
-    return [
-        *missing,
-        *((f"with an object as {key!r}", {**made, key: {"mcpfactory": []}}) for key in plain[:1]),
-        *((f"{OUTSIDE} {key}={value!r}", {**made, key: value}) for key, value in outside[:1]),
-    ]
 
 
 def vary_json_values(value: Any, *, turn: int) -> Any:

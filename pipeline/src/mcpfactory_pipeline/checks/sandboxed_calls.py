@@ -7,6 +7,7 @@ for tools with `destructiveHint`.
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -29,11 +30,13 @@ from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, QUICK, initial
 from mcpfactory_pipeline.checks.probes import read_all_pages
 from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.samples import sample_arguments
+from mcpfactory_pipeline.checks.task_calls import observe_tasks
 from mcpfactory_pipeline.checks.transport.stdio import ServerProcess, StdioConversation
 from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox, side_effect_free_level
 from mcpfactory_runtime.types import Json
 
 _ANSWER: Final = 5.0  # seconds; timeout of a call, because a tool may wait for the network
+_INVALID: Final = 2.0  # seconds for all calls with invalid arguments
 _START: Final = 15.0  # seconds; timeout of the first answer
 
 
@@ -96,8 +99,10 @@ class _Caller:
         calls = [(planned, await self._guess(planned)) for planned in guesses]
         failed = [planned for planned, call in calls if call is not None and call.failed]
         for planned in plan_second_guesses(failed, self._tools, evidence.calls):
-            await self._guess(planned)
+            if planned.tool in evidence.uncalled:
+                await self._guess(planned)
         await self._examine(canaries)
+        await observe_tasks(evidence, self._conversation, self._requests, self._tools, record_unanswered=False)
         evidence.lists_around_calls.append((before, await read_all_pages("tools/list", ask)))
 
     async def _is_ready(self) -> bool:
@@ -130,8 +135,9 @@ class _Caller:
         for call in quick if requests.lifecycle == "legacy" else ():
             await self._ping_during(call)
         plan = [PlannedCall(call.tool, sent_arguments(call), "guess") for call in quick if not call.failed]
+        until = time.monotonic() + _INVALID
         for planned in plan_invalid_calls(self._tools, plan):
-            made = await self._call(planned)
+            made = await self._call(planned) if time.monotonic() < until else None
             evidence.wrong += [made] if made is not None and made.exchange.received is not None else []
         if canaries is not None:
             about = (evidence, canaries, self._conversation, requests)

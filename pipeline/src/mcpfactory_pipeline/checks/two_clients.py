@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_varied_calls
 from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
 from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
+from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange, initialize_params
 from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_runtime.types import Json
 
 _PAIRS: Final = 2
+_BESIDE: Final = 3  # maximum number of calls while streams are open
 _CALLS: Final = 10  # maximum number of calls per client
 _PATIENCE: Final = 5.0  # seconds; timeout of an answer, even while another request runs
 
 
-async def observe_two_clients(
+async def observe_clients_at(
+    evidence: Evidence,
+    url: str,
+    headers: Mapping[str, str],
+    planned: Sequence[tuple[PlannedCall, RecordedCall]],
+    requests: Requester,
+) -> None:
+    """Open a session of each of two clients at a URL, send the requests, and close the sessions."""
+    requests.lifecycle = "legacy" if "legacy" in evidence.lifecycles else "modern"
+    clients = (HttpConversation(url, "client 1", headers), HttpConversation(url, "client 2", headers))
+    for client in clients if requests.lifecycle == "legacy" else ():
+        hello = await requests.request(client, "initialize", initialize_params())
+        if hello.result is None:
+            break
+        await client.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    else:
+        for client in clients:
+            client.schemas = evidence.input_schemas
+        await _observe(evidence, clients, planned, requests, one_user=bool(headers))
+    for client in clients:
+        await client.close()
+        evidence.sessions += [client.session] if client.session.answered else []
+
+
+async def _observe(
     evidence: Evidence,
     clients: tuple[HttpConversation, HttpConversation],
     planned: Sequence[tuple[PlannedCall, RecordedCall]],
@@ -49,10 +74,7 @@ async def observe_two_clients(
         if requests.seconds_left() > 0:
             evidence.concurrent.append(await _ask_together(first, second, one, other, requests))
     if repeated and requests.lifecycle == "legacy":
-        plan, known = repeated[0]
-        message = requests.message("tools/call", _call(plan))
-        answer = await first.ask_beside_stream(message, _PATIENCE)
-        evidence.beside_stream = (known, answer) if answer is not None else None
+        await _call_beside_streams(evidence, first, [plan for plan, _ in repeated[:_BESIDE]], requests)
     plans = [plan for plan, _ in repeated]
     texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # one variant per tool
     # Call these tools last, because they may overwrite the first client's text.
@@ -62,6 +84,26 @@ async def observe_two_clients(
         for plan in made:
             if requests.seconds_left() > 0:
                 answers.append(await requests.exchange(client, requests.message("tools/call", _call(plan)), _PATIENCE))
+
+
+async def _call_beside_streams(
+    evidence: Evidence, client: HttpConversation, plans: Sequence[PlannedCall], requests: Requester
+) -> None:
+    """Make calls while one GET stream is open, then twice while two are open. Then resume the stream of a call."""
+    for streams in (1, 2, 2):
+        if requests.seconds_left() <= 0:
+            return
+        made = await client.ask_beside_streams(_messages(plans, requests), _PATIENCE, streams)
+        evidence.beside_streams += [made] if made is not None else []
+        if made is None or not any(made.heard):
+            break
+    if requests.seconds_left() > 0:
+        evidence.replayed = await client.replay(_messages([*plans, *plans][:2], requests), _PATIENCE)
+
+
+def _messages(plans: Sequence[PlannedCall], requests: Requester) -> list[Json]:
+    tokens = ({"progressToken": next(requests.numbers)} for _ in plans)
+    return [requests.message("tools/call", {**_call(plan), "_meta": next(tokens)}) for plan in plans]
 
 
 def _call(planned: PlannedCall) -> Json:

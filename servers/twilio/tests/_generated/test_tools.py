@@ -182,7 +182,7 @@ def _carries(result: Json, response: Json) -> None:
     if kind.endswith(("/json", "+json")) and body is not None:  # not for JSON lines
         assert json.loads(result["content"][0]["text"]) == body
         assert result["structuredContent"] == (body if isinstance(body, dict) else {"result": body})
-    elif kind.startswith("text/"):
+    elif kind.startswith("text/") and body:
         assert body in [block.get("text") for block in result["content"]]
 
 

@@ -13,7 +13,16 @@ from typing import Final
 
 from mcpfactory_codegen.effects import ACTION_VERBS, GENERIC_VERBS, VERBS, verb_infinitive
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.text import PATH_PREFIXES, VERSION, is_plural, singular, word_group, word_pairs, words
+from mcpfactory_codegen.text import (
+    PATH_PREFIXES,
+    VERSION,
+    is_plural,
+    singular,
+    with_whole_words,
+    word_group,
+    word_pairs,
+    words,
+)
 
 # maximum characters of a name's verb and nouns, unless a unique name must be longer
 _ROOM: Final = 48
@@ -111,7 +120,7 @@ def _phrase(
         verb = _REST.get(method) or {**_ON_ITEM, "POST": "post"}.get(method, method.lower())
         return _agreed(verb, said, many=False), [("item",)] if on_item else [("root",)]
     last, before = segments[-1], [tuple(singular(word) for word in segment) for segment in segments[:-1]]
-    if _is_action(last, operation, said, on_item=on_item):
+    if _is_action(last, operation, said, on_item=on_item) or (before and _is_change(last, method, on_item=on_item)):
         return last[0], [*before, last[1:]] if last[1:] else before
     if method in _REST:
         return _REST[method], [*before, last]
@@ -144,6 +153,12 @@ def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, 
     return last[0] in (READING if method == "GET" else ACTION_VERBS)
 
 
+def _is_change(last: tuple[str, ...], method: str, *, on_item: bool) -> bool:
+    """Return True for a verb that repeats or replaces the method's verb: `POST /books/update/{id}`, `/create-book`."""
+    changes = verb_kind(last[0]) in {"create", "update", "delete"} and last[0] in _CERTAIN
+    return changes and method != "GET" and (len(last) == 1 or not on_item)
+
+
 def _agreed(verb: str, said: tuple[str, ...], *, many: bool) -> str:
     """Return the method's verb, or the summary's verb if the two verbs are of different kinds."""
     if not said or verb_kind(verb) in {verb_kind(one) for one in said}:
@@ -160,8 +175,7 @@ _MACHINE_MADE: Final = re.compile(
 )
 # a word of letters, with or without a version, such as `chatv2`
 _TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")
-_ONE_WORD: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP(?![a-z])")
-_MANY: Final = re.compile(r"[A-Z]{2,}s(?![a-z])")
+_LOWERED: Final = re.compile(r"\A[a-z](?=[A-Z]{2})")  # `pUTBook`: Scribe puts the title “PUT Book” in camel case
 _SPRING: Final = re.compile(r"(?P<name>.+?)_?Using_?(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS)(_\d+)?\Z")
 _NEST: Final = re.compile(r"(?P<group>\w+?)Controller[_.](?P<name>\w+)\Z")
 _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w*)\Z")
@@ -181,9 +195,7 @@ class OperationIdWords:
 
 def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     """Return the meaningful words of the operationId."""
-    text = operation.operation_id
-    for pattern in (_ONE_WORD, _MANY):  # `OAuth2` becomes oauth2, and `IDs` becomes ids
-        text = pattern.sub(lambda match: match.group().capitalize(), text)
+    text = with_whole_words(_LOWERED.sub(lambda match: match.group().upper(), operation.operation_id))
     whole = words(text)
     if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(_TELLING.fullmatch(part) for part in whole):
         return OperationIdWords()
@@ -193,6 +205,8 @@ def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     begin = f"{operation.method.lower()}-{operation.path}"
     if text.startswith(f"{begin}_"):
         return OperationIdWords(tail=words(text[len(begin) :]))
+    if re.search(rf"\W{re.escape(operation.path)}\Z", text):  # Goa names a file server `books#/books/openapi.json`
+        return OperationIdWords()
     if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
         # drop the method, because a name such as `get_delete_policy` would contain two verbs
         return OperationIdWords(words(match["name"]))
@@ -284,7 +298,7 @@ def summary_verbs(summary: str, *, reading: bool) -> tuple[str, ...]:
     Return () if the first word is not a verb or can be a noun, as in "Request details". `reading` also excludes verbs
     as in "Upload file" and "Request the time".
     """
-    said = words(_WRITTEN.sub("", summary[:200].replace("'", "")))
+    said = words(_WRITTEN.sub("", summary[:200]))
     while said and (said[0] in _ADVERBS or said[0].endswith("ly")) and len(said) > 1 and said[0] != "reply":
         said = said[1:]
     verb = _verb_of(said[0]) if said else ""

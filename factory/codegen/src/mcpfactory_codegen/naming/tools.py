@@ -20,15 +20,22 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mcpfactory_codegen.effects import VERBS
+from mcpfactory_codegen.effects import GENERIC_VERBS, VERBS
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.naming.operation_words import OperationIdWords, PathWords, operation_id_words, path_words
-from mcpfactory_codegen.text import digest, join_and_shorten, singular, word_pairs, words
+from mcpfactory_codegen.naming.operation_words import (
+    OperationIdWords,
+    PathWords,
+    operation_id_words,
+    path_words,
+    verb_kind,
+)
+from mcpfactory_codegen.text import VERSION, digest, join_and_shorten, singular, word_pairs, words
 
 TOOL_LIMIT: Final = 64
 """Maximum characters of a name, from the limits of the strictest clients."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_FEWEST: Final = 2  # words of an operationId that keep the version before them
 _EXACT: Final = {"PUT": "replace", "PATCH": "patch", "POST": "post"}
 _METHODS_VERBS: Final = frozenset({"create", "update", "set"})
 _DIGESTS: Final = (8, 16, 32)
@@ -95,7 +102,7 @@ def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) ->
         if _NAME.match(name) and name.lower() not in holders:
             names[operation.key] = name
             holders[name.lower()] = words(name)
-    ids = {operation.operation_id for operation in ordered}
+    ids = Counter(operation.operation_id for operation in ordered)
     claimants = {operation.key: _claimant(operation, ids) for operation in ordered}
     common = WordFrequency.from_names(claimant.forms[0] for claimant in claimants.values())
     waiting = [claimant for key, claimant in claimants.items() if key not in names]
@@ -144,7 +151,9 @@ def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
     return plainest[0] if len(plainest) == 1 else None
 
 
-def _claimant(operation: ApiOperation, ids: Collection[str]) -> _UnnamedOperation:
+def _claimant(operation: ApiOperation, ids: Counter[str]) -> _UnnamedOperation:
+    if ids[operation.operation_id] > 1 and _contradicts(operation):
+        operation = replace(operation, operation_id="")
     exact = operation_id_words(operation).chosen
     # generators number the further operations of one name, such as `findById_1` and `GetBook2`
     uncounted = operation.operation_id.rstrip("0123456789").rstrip("_")
@@ -155,6 +164,13 @@ def _claimant(operation: ApiOperation, ids: Collection[str]) -> _UnnamedOperatio
     every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}
     forms = list(dict.fromkeys(_forms_of(operation, said, path)))
     return _UnnamedOperation(operation.key, forms, (exact, (path.verb, *path.written)), frozenset(every))
+
+
+def _contradicts(operation: ApiOperation) -> bool:
+    """Return True if the operationId begins with a verb of another kind than the path, such as `getBook` for DELETE."""
+    first = next(iter(words(operation.operation_id)), "")
+    known = first in GENERIC_VERBS and verb_kind(first) in {"read", "create", "update", "delete"}
+    return known and verb_kind(first) != verb_kind(path_words(operation).verb)
 
 
 def _forms_of(operation: ApiOperation, said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
@@ -170,12 +186,14 @@ def _forms_of(operation: ApiOperation, said: OperationIdWords, path: PathWords) 
     more = tuple(word for word in path.rest if singular(word) not in has)
     by = ("by", *path.parameters) if path.parameters else ()
     full = base + rest
-    raw = () if said.chosen else (path.verb, *path.written)
+    raw = (path.verb, *path.written) if path.written and not said.chosen else ()
     via = ("via", operation.method.lower())
     yield from filter(None, (full, full + by, raw, full + more, full + by + more, full + via, full + by + via))
 
 
 def _id_forms(said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
+    if VERSION.match(said.chosen[0]) and len(said.chosen) > _FEWEST:
+        yield said.chosen[1:]
     short = _without_parameters(said.chosen, path)
     if len("_".join(said.chosen)) > TOOL_LIMIT and short != said.chosen:
         yield short

@@ -10,9 +10,11 @@ from typing import Any, Final, NamedTuple
 from mcpfactory_codegen.ir import MISLABELED, ApiBody, Encoding, JsonSchema, Response
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.context import Direction, Node, UnusableOperationError
+from mcpfactory_codegen.openapi.keywords import ANNOTATIONS
 from mcpfactory_codegen.openapi.references import UnresolvedError
 from mcpfactory_codegen.openapi.xml import is_object_or_array, with_xml_form, xml_lists
-from mcpfactory_runtime.schemas.walk import types_of
+from mcpfactory_codegen.sources.translation_helpers import schema_of_example
+from mcpfactory_runtime.schemas.walk import APPLICATORS, types_of
 from mcpfactory_runtime.upstream.encoding import JSON_LINES, is_json, is_xml, media_type
 from mcpfactory_runtime.upstream.operation import FORM_STYLES
 
@@ -109,10 +111,24 @@ def choose_media_type(content: Node) -> Media | None:
     written = usable[name]
     target = written.target()
     if target is not None and isinstance(target.value, dict):
-        return Media(name, target)
+        return Media(name, _with_whole_schema(target))
     if target is not None and target.value is not None:
         written.report("media-invalid", "a media type has to be an object; anything is accepted")
     return Media(name, written.with_value({}))
+
+
+_OF_SCHEMAS: Final = frozenset({"type", "required", *APPLICATORS})
+
+
+def _with_whole_schema(media: Node) -> Node:
+    """Return a media type whose keywords of JSON Schema, which belong into `schema`, are there."""
+    beside = {key: value for key, value in media.value.items() if key in _OF_SCHEMAS}
+    schema = media.value.get("schema", {})
+    if not beside or not isinstance(schema, dict):
+        return media
+    message = f"{', '.join(beside)[:200]} must not be in a media type; read as part of its schema"
+    media.report("media-invalid", message, "move it below `schema`")
+    return media.with_value({**media.value, "schema": {**beside, **schema}})
 
 
 def _best(usable: dict[str, Node]) -> str:
@@ -185,12 +201,27 @@ def read_request_body(operation: Node, parameters: list[Node]) -> ApiBody | None
     return _sendable(found, media.node.at("schema"))
 
 
+def _inferred(body: ApiBody, schema: Node) -> ApiBody:
+    """Return the body with the schema of its example if only the example describes it."""
+    known: JsonSchema = {} if body.schema is True else body.schema
+    if not isinstance(known, dict) or known.keys() - ANNOTATIONS:
+        return body
+    example = next(iter(known.get("examples", ())), body.example)
+    if not isinstance(example, (dict, list)):
+        return body
+    message = "the body has an example but no schema; the schema is inferred from the example"
+    schema.report("body-shape", message, "write the schema of the body")
+    return replace(body, schema={**known, **schema_of_example(example)})
+
+
 def _sendable(body: ApiBody, schema: Node) -> ApiBody | None:
     """Return a body whose media type can encode its value, or None for an optional body that no value fits.
 
     A mislabeled body becomes JSON, and any other unsuitable body becomes text.
     """
     kind = media_type(body.content_type)
+    if is_json(kind) or kind in _FORMS:
+        body = _inferred(body, schema)
     kinds = types_of(schema.resolved_object())
     if kind.startswith("multipart/") and kinds and not {"object", "array"} & {*kinds}:
         hint = "write an object with a property for each part"

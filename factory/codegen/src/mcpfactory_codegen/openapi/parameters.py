@@ -200,12 +200,15 @@ def _fit_template(parameters: list[ApiParameter], path: str, operation: Node) ->
         raise UnusableOperationError("path-invalid", operation.location, message, hint)
     declared = {parameter.name for parameter in parameters if parameter.place == "path"}
     missing = [name for name in names if name not in declared]
+    unused = [one for one in parameters if one.place == "path" and one.name not in names]
     fitting: list[ApiParameter] = []
     for parameter in parameters:
         if parameter.place != "path" or parameter.name in names:
             fitting.append(parameter)
             continue
         twin = next((name for name in missing if name.casefold() == parameter.name.casefold()), None)
+        if twin is None and len(unused) == len(missing) == 1:
+            twin = missing[0]
         if twin is None:
             message = f"the path parameter {parameter.name[:80]!r} does not occur in the path; left out"
             operation.report("parameter-unused", message, "add it to the path, or remove it")

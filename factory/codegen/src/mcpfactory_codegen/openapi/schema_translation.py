@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import JsonSchema, ProblemCollector
@@ -116,6 +117,8 @@ def _own(node: dict[str, Any]) -> set[tuple[str, str]]:
 
 _DEEP: Final = 100
 """Maximum nesting depth within one schema, counted separately for each shared schema."""
+_MOST_SUBTYPES: Final = 10
+"""Maximum subtypes of a discriminated schema that its choice lists, because models must read each of them."""
 _BUDGET: Final = 6_000_000
 """Maximum schemas to translate per document, where a shared part counts once for each reference."""
 
@@ -153,6 +156,7 @@ class SchemaTranslator:
             named = references.resolve(f"#{spec.schemas}", Location("", "")).node
         except UnresolvedError:
             named = {}  # the section of named schemas is optional
+        self._written: Object = named if isinstance(named, dict) else {}
         self._names = SchemaNames(named, spec.schemas)
         self._named = SharedSchemaQueue(self._names, visibility)
 
@@ -267,6 +271,8 @@ class SchemaTranslator:
         if context.direction and "allOf" in node:
             hidden = context.hidden | self._visibility.hidden_in(node, context.location, context.direction)
             context = context._replace(hidden=hidden)
+        if "discriminator" in node and not node.keys() & {"oneOf", "anyOf"}:
+            node = self._with_subtypes(node, context.location)
         self._closing.open_closed_objects(node, context.location)
         out: Object = {}
         for key, value in node.items():
@@ -390,6 +396,32 @@ class SchemaTranslator:
 
     # JSON Schema has no `discriminator` (OpenAPI 3.1 §4.8.25), so that each branch must declare its own value
 
+    def _with_subtypes(self, node: Object, location: Location) -> Object:
+        """Return a parent with `anyOf`: its subtypes, and the parent itself under its own discriminator value.
+
+        Subtypes are the targets of `mapping`, and the named schemas with the parent in their `allOf`.
+        """
+        discriminator = node["discriminator"]
+        described = discriminator if isinstance(discriminator, dict) else {"propertyName": discriminator}
+        name, values = described.get("propertyName"), self._mapped(described.get("mapping"), location)
+        subtypes = [one for one in dict.fromkeys([*values, *self._extended.get(location, ())]) if one != location]
+        if not isinstance(name, str) or any(one.part != location.part for one in subtypes):
+            return node
+        branches: list[Object] = [{"$ref": f"#{one.pointer}"} for one in subtypes]
+        if own := values.get(location) or _own_name(f"#{location.pointer}", f"#{self._spec.schemas}/"):
+            branches.append({"properties": {name: {"enum": own}}})
+        return {**node, "anyOf": branches} if 0 < len(subtypes) <= _MOST_SUBTYPES else node
+
+    @cached_property
+    def _extended(self) -> dict[Location, list[Location]]:
+        """The named schemas that extend a schema by `allOf`, by the location of the latter."""
+        extended: dict[Location, list[Location]] = {}
+        for name, node in self._written.items():
+            own = LocatedNode(node, Location("", self._spec.schemas).down(name))
+            for part in composed(self._references, own, "allOf"):
+                extended.setdefault(part.location, []).append(own.location)
+        return extended
+
     def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
         """Add the discriminator value to the branches of `out` that do not declare the value.
 
@@ -462,8 +494,14 @@ def _read_elsewhere(required: Any, location: Location) -> bool:
 
 
 def _nullable(node: Object) -> bool:
-    """Return True if `nullable` or the `x-nullable` of Swagger 2.0 is true."""
-    return node.get("nullable") is True or node.get("x-nullable") is True
+    """Return True if `nullable` or the `x-nullable` of Swagger 2.0 is true, or if a type next to a `$ref` adds null.
+
+    In JSON Schema, such a type only excludes values of the reference, and authors do not write null to exclude it.
+    """
+    added = node.get("type") if "$ref" in node else None
+    return (
+        node.get("nullable") is True or node.get("x-nullable") is True or (isinstance(added, list) and "null" in added)
+    )
 
 
 def _own_name(reference: str, prefix: str) -> list[str]:

@@ -217,9 +217,11 @@ def refuse_server_without_tools(built: GeneratedServer, config: ServerConfig, wh
         message, hint = f"nothing is selected: {found.message}", found.hint
     else:
         first = next(iter(built.skipped), None)
-        why = f"; the first: {first.method} {first.path}: {first.reason}" if first else ""
+        problem = next((one for one in built.problems if first and first.reason in one.message), None)
+        at = f" (line {problem.line})" if problem and problem.line else ""
+        why = f"; the first: {first.method} {first.path}{at}: {first.reason}" if first else ""
         message = f"none of {built.operations} operations of {where} became a tool{why}"
-        hint = "select other operations, or correct the document"
+        hint = (problem and problem.hint) or "select other operations, or correct the document"
     raise CreateError(message, hint, "empty")
 
 

@@ -18,22 +18,24 @@ from urllib.parse import parse_qsl, unquote
 from mcpfactory_codegen.credential_parameters import is_credential_parameter, is_secret
 from mcpfactory_codegen.sources.translation_helpers import (
     REDACTED,
+    VARIABLE,
     OpenApiDraft,
     Translation,
     infer_schema,
     is_data,
     iterate_objects,
     parse_json_or_none,
+    plain_example,
     redacted,
+    schema_of_example,
     strip_userinfo,
     table,
     text,
     without_empty,
 )
-from mcpfactory_codegen.text import PATH_PREFIXES, singular, snake_case
+from mcpfactory_codegen.text import PATH_PREFIXES, singular, snake_case, with_whole_words
 from mcpfactory_runtime.schemas.walk import DATA, map_schema
 
-_VARIABLE: Final = re.compile(r"\{\{\s*([^{}]{1,100}?)\s*\}\}")
 _LONE: Final = re.compile(r'(?<!["\w}])\{\{\s*([^{}"]{1,100}?)\s*\}\}(?!["\w{])')
 _SEGMENT: Final = re.compile(r":([A-Za-z_][\w.-]*)\Z")
 _PREFIX: Final = re.compile(r"version|api_?ver|prefix|base|root|path|env|stage|lang|locale", re.IGNORECASE)
@@ -45,7 +47,6 @@ _HEADERS: Final = frozenset(
 )  # fmt: skip
 _REQUIRED: Final = re.compile(r"\s*\(?\s*required\b", re.IGNORECASE)
 _HOPS: Final = 8
-_EXAMPLE: Final = 200
 _METHOD: Final = re.compile(r"[A-Z]{2,20}\Z")
 _RAW: Final = {
     "xml": "application/xml",
@@ -112,10 +113,12 @@ def translate_postman(data: dict[str, Any]) -> Translation:
         draft.servers.append({"url": root})
     named: dict[str, set[tuple[str, str]]] = {}
     for one, address in zip(found, addresses, strict=True):
-        named.setdefault(snake_case(one.name), set()).add((text(one.node, "method"), address.path if address else ""))
+        named.setdefault(_operation_name(one.name), set()).add(
+            (text(one.node, "method"), address.path if address else "")
+        )
     draft.tags = dict(_folder_descriptions(node))
     for one, address in zip(found, addresses, strict=True):
-        _add(draft, one, address, root, repeated=len(named[snake_case(one.name)]) > 1)
+        _add(draft, one, address, root, repeated=len(named[_operation_name(one.name)]) > 1)
     return draft.done(frozenset() if root else frozenset({"server-relative"}))
 
 
@@ -153,11 +156,15 @@ def _folder_descriptions(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield text(item, "name"), description
 
 
+def _operation_name(written: str) -> str:
+    return snake_case(with_whole_words(written))
+
+
 def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, root: str, *, repeated: bool) -> None:
     method = text(one.node, "method").upper() or "GET"
-    name = snake_case(one.name)
+    name = _operation_name(one.name)
     if repeated and one.folders:
-        name = snake_case(f"{one.folders[-1]} {one.name}")
+        name = _operation_name(f"{one.folders[-1]} {one.name}")
     if address is None or not _METHOD.match(method):
         reason = "it has no URL" if address is None else "it has no usable method"
         draft.problems.add("operation-invalid", one.origin, f"the request {one.name[:100]!r}: {reason}; left out")
@@ -203,7 +210,7 @@ def _shape(schema: Any) -> Any:
 
 def _path_parameters(address: _Address) -> Iterator[dict[str, Any]]:
     for name, known in address.parameters.items():
-        about = without_empty(description=_described(known)) | _example(name, known.get("value"))
+        about = without_empty(description=_described(known)) | plain_example(name, known.get("value"))
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, **about}
 
 
@@ -215,7 +222,7 @@ def _query(address: _Address) -> Iterator[dict[str, Any]]:
             continue
         kind: dict[str, Any] = {"type": "string"}
         about = without_empty(description=_described(known), required=_is_required(known))
-        about |= _example(name, known.get("value")) if count == 1 else {}
+        about |= plain_example(name, known.get("value")) if count == 1 else {}
         yield {"name": name, "in": "query", "schema": {"type": "array", "items": kind} if count > 1 else kind, **about}
 
 
@@ -224,7 +231,7 @@ def _headers(one: _PostmanRequest) -> Iterator[dict[str, Any]]:
         if name.lower() in _HEADERS or is_secret(name) or not re.fullmatch(r"[\w.-]+", name):
             continue
         value = node.get("value")
-        fixed = isinstance(value, str) and value and not _VARIABLE.search(value) and node.get("disabled") is not True
+        fixed = isinstance(value, str) and value and not VARIABLE.search(value) and node.get("disabled") is not True
         fixed = fixed and REDACTED not in str(value)
         about = without_empty(description=_described(node), required=True if fixed else _is_required(node))
         schema = {"type": "string", "default": value} if fixed else {"type": "string"}
@@ -242,24 +249,6 @@ def _written_headers(one: _PostmanRequest) -> dict[str, dict[str, Any]]:
         pairs = (line.partition(":") for line in written.splitlines())
         return {name.strip(): {"value": value.strip()} for name, _, value in pairs if name.strip()}
     return {text(node, "key"): node for _, node in iterate_objects(one.node, "header") if text(node, "key")}
-
-
-def _with_examples(schema: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Split the example of a body among its members, because each member becomes a separate argument."""
-    properties = schema.get("properties", {})
-    if not isinstance(value, dict) or not properties:
-        return schema
-    shown = {
-        name: {**_with_examples(known, value.get(name)), **_example(name, value.get(name))}
-        for name, known in properties.items()
-    }
-    return {**schema, "properties": shown}
-
-
-def _example(name: str, value: Any) -> dict[str, Any]:
-    plain = isinstance(value, str) and 0 < len(value) <= _EXAMPLE and not value.startswith(("<", "{", ":"))
-    hidden = _VARIABLE.search(str(value)) or REDACTED in str(value) or is_secret(name)
-    return {"example": value} if plain and not hidden else {}
 
 
 def _address(url: Any, variables: dict[str, str]) -> _Address | None:
@@ -291,7 +280,7 @@ def _joined(url: Any) -> str:
 
 def _split(before: str, variables: dict[str, str]) -> tuple[str, str]:
     """Return the base URL and the path, with "" for a base URL that contains an unknown variable."""
-    if (first := _VARIABLE.match(before)) is not None:
+    if (first := VARIABLE.match(before)) is not None:
         rest = before[first.end() :]
         value = _filled(variables.get(first[1], ""), variables).rstrip("/")
         if "://" in value and (rest.startswith("/") or not rest):
@@ -310,9 +299,9 @@ def _split(before: str, variables: dict[str, str]) -> tuple[str, str]:
 
 def _filled(value: str, variables: dict[str, str]) -> str:
     for _ in range(_HOPS):
-        if not _VARIABLE.search(value) or len(value) > 2_000:
+        if not VARIABLE.search(value) or len(value) > 2_000:
             break
-        value = _VARIABLE.sub(lambda match: variables.get(match[1], match[1]), value)
+        value = VARIABLE.sub(lambda match: variables.get(match[1], match[1]), value)
     return value[:2_000]
 
 
@@ -352,7 +341,7 @@ def _segment(
         parameters[plain] = {"value": value}
         return f"{{{plain}}}"
 
-    return _VARIABLE.sub(put, segment)
+    return VARIABLE.sub(put, segment)
 
 
 # --- credentials ---
@@ -414,7 +403,7 @@ def _covered(value: Any) -> Any:
         return value if isinstance(value, bool) or not value else REDACTED
     sent = _SENT.fullmatch(value)
     lead, secret = (sent[1] or "", sent[2]) if sent is not None else ("", value)
-    if not secret or _VARIABLE.fullmatch(secret.strip()):
+    if not secret or VARIABLE.fullmatch(secret.strip()):
         return value
     return redacted(strip_userinfo(value)) if "://" in value else f"{lead}{REDACTED}"
 
@@ -474,10 +463,10 @@ def _scheme(auth: Any) -> dict[str, Any] | None:
 
 def _oauth(settings: dict[str, str]) -> dict[str, Any]:
     token, authorize = settings.get("accessTokenUrl", ""), settings.get("authUrl", "")
-    if not token.startswith(("http://", "https://")) or _VARIABLE.search(token + authorize):
+    if not token.startswith(("http://", "https://")) or VARIABLE.search(token + authorize):
         return {"type": "http", "scheme": "bearer"}
     scope = settings.get("scope", "")
-    scopes = dict.fromkeys([] if _VARIABLE.search(scope) else scope.split(), "")
+    scopes = dict.fromkeys([] if VARIABLE.search(scope) else scope.split(), "")
     if settings.get("grant_type") == "client_credentials":
         return {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": token, "scopes": scopes}}}
     if authorize.startswith(("http://", "https://")):
@@ -513,7 +502,7 @@ def _raw(one: _PostmanRequest, raw: str, language: str) -> dict[str, Any] | None
     value = _json(raw)
     if value is not None and (not kind or "json" in kind or language == "json"):
         kind = kind if "json" in kind else "application/json"
-        return {kind: {"schema": _with_examples(infer_schema([value]), value), "example": _without_secrets(value)}}
+        return {kind: {"schema": schema_of_example(value), "example": _without_secrets(value)}}
     kind = kind if re.fullmatch(r"[\w.+-]+/[\w.+-]+", kind) and "json" not in kind else _RAW.get(language, "text/plain")
     return {kind: {"schema": {"type": "string"}}}
 
@@ -543,7 +532,7 @@ def _form(nodes: list[dict[str, Any]]) -> dict[str, Any]:
         schema: dict[str, Any] = {"type": "string"}
         if text(node, "type") == "file":
             schema = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
-        examples = list(_example(name, node.get("value")).values())
+        examples = list(plain_example(name, node.get("value")).values())
         schema |= without_empty(description=_described(node), examples=examples)
         properties[name] = {"type": "array", "items": schema} if name in properties else schema
         required += [name] if _is_required(node) else []

@@ -244,6 +244,34 @@ class _Inference:
 
 
 REDACTED: Final = "REDACTED"
+VARIABLE: Final = re.compile(r"\{\{\s*([^{}]{1,100}?)\s*\}\}")
+_EXAMPLE: Final = 200  # maximum characters of an example
+
+
+def schema_of_example(value: Any) -> dict[str, Any]:
+    """Infer the schema of a body from its only example, with the examples of its members."""
+    return _with_examples(infer_schema([value]), value)
+
+
+def _with_examples(schema: dict[str, Any], value: Any) -> dict[str, Any]:
+    """Split the example of a body among its members, because each member becomes a separate argument."""
+    properties = schema.get("properties", {})
+    if not isinstance(value, dict) or not properties:
+        return schema
+    shown = {
+        name: {**_with_examples(known, value.get(name)), **plain_example(name, value.get(name))}
+        for name, known in properties.items()
+    }
+    return {**schema, "properties": shown}
+
+
+def plain_example(name: str, value: Any) -> dict[str, Any]:
+    """Return the example of a text, or {} for a long text, a placeholder or a secret."""
+    plain = isinstance(value, str) and 0 < len(value) <= _EXAMPLE and not value.startswith(("<", "{", ":"))
+    hidden = VARIABLE.search(str(value)) or REDACTED in str(value) or is_secret(name)
+    return {"example": value} if plain and not hidden else {}
+
+
 _USER: Final = re.compile(r"(?<=://)[^/@\s]*@")
 
 

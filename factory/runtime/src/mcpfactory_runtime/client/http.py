@@ -316,7 +316,7 @@ class HttpChannel(_Http):
     async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
         """Pass the messages of a response to the receiver, and return the last event with an ID."""
         note = _note(response)
-        if response.headers.get("content-type", "").startswith("text/event-stream"):
+        if _is_event_stream(response):
             last: SseEvent | None = None
             async for event in _events(response):
                 last = event if event.id else last
@@ -417,7 +417,7 @@ class SseChannel(_Http):
         try:
             headers = {**self.own_headers, "Accept": "text/event-stream"}
             async with self._authorized("GET", self.url, headers) as response:
-                if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                if not _is_event_stream(response):
                     failure = _refused(response, await _read(response))
                     return
                 async for event in _events(response):
@@ -492,6 +492,11 @@ async def _events(response: httpx.Response) -> AsyncIterator[SseEvent]:
 def _note(response: httpx.Response) -> dict[str, Any]:
     headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
     return {"status": response.status_code, "headers": headers}
+
+
+def _is_event_stream(response: httpx.Response) -> bool:
+    media_type: str = response.headers.get("content-type", "")
+    return media_type.lower().startswith("text/event-stream")
 
 
 async def fetch(url: str, *, limit: int = 1 << 20, name: str = "") -> bytes:

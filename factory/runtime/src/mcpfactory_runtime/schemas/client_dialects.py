@@ -204,8 +204,22 @@ class _Flattener:
             schema = {key: value for key, value in schema.items() if key != "required"}
             schema |= {"required": required} if required else {}
         if "enum" in schema and "enum" in limits:
+            if self._separates_null(schema):
+                kinds = [kind for kind in types_of(schema) if kind != "null"]
+                rest = {key: value for key, value in schema.items() if key not in {"type", *_TEXTS}}
+                rest |= {"type": kinds[0] if len(kinds) == 1 else kinds} if kinds else {}
+                rest["enum"] = [value for value in schema["enum"] if value is not None]
+                texts = {key: value for key, value in schema.items() if key in _TEXTS}
+                return {**texts, "anyOf": [self._within(rest, notes), {"type": "null"}]}
             schema = _with_values(schema, notes, limits["enum"])
         return self._with_patterns(schema, notes) if "pattern" in limits else schema
+
+    def _separates_null(self, schema: Json) -> bool:
+        """Return True if null becomes an alternative to `enum`, because it is not the default and not permitted there."""
+        if "anyOf" in schema or not self._limits.keys().isdisjoint({"types", "combinators"}):
+            return False
+        apart = None in schema["enum"] and any(value is not None for value in schema["enum"])
+        return apart and schema.get("default", "") is not None and bool(enum_faults([None], self._limits["enum"]))
 
     def _with_patterns(self, schema: Json, notes: list[str]) -> Json:
         faulty = self._limits["pattern"]

@@ -170,12 +170,18 @@ def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: Encod
 
 
 def _deep(name: str, value: Any, explode: bool, encoded: Encoder) -> list[Pair]:
-    """Encode a value in style `deepObject` (`name[a][b]=…`), where array items repeat the array's name."""
+    """Encode a value in style `deepObject` (`name[a][b]=…`).
+
+    Array items repeat the array's name. Items with members also have an index, because their members would mix.
+    """
+    if not isinstance(value, Mapping | list):
+        return [] if value is None else [(encode(name), encoded(value))]
     if isinstance(value, Mapping):
-        return [pair for key, item in value.items() for pair in _deep(f"{name}[{key}]", item, explode, encoded)]
-    if isinstance(value, list):
-        return [pair for item in value for pair in _deep(name, item, explode, encoded)]
-    return [] if value is None else [(encode(name), encoded(value))]
+        members = [(f"{name}[{key}]", item) for key, item in value.items()]
+    else:
+        indexed = any(isinstance(item, Mapping | list) for item in value)
+        members = [(f"{name}[{index}]" if indexed else name, item) for index, item in enumerate(value)]
+    return [pair for inner, item in members for pair in _deep(inner, item, explode, encoded)]
 
 
 _QUERY: Final[Mapping[str, Callable[[str, Any, bool, Encoder], list[Pair]]]] = {

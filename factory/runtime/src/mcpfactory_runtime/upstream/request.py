@@ -349,14 +349,15 @@ def _multipart(value: Mapping[str, Any], encodings: Mapping[str, Field], kind: s
 
 
 def _parts(name: str, value: Any, encoding: Field | None) -> list[bytes]:
-    """Return the parts for a value: one for each item of an array with an exploded encoding, or else one."""
+    """Return the parts for a value: one for each item of an array, unless its encoding joins the items or is JSON."""
     if value is None:
         return []
     encoding = encoding or Field("")
     encoded = nested_encoder(text_of, encoding.nested)
-    if isinstance(value, list) and encoding.explode is False:
+    whole = is_json(encoding.content_type) and not (encoding.explode or encoding.file)
+    if isinstance(value, list) and encoding.explode is False and not whole:
         value = delimited(value, DELIMITERS[encoding.style or "form"], encoded, pairs=False)
-    items = value if isinstance(value, list) else [value]
+    items = value if isinstance(value, list) and not whole else [value]
     items = list(map(encoded, items)) if encoding.nested else items
     return [_part(name, item, encoding) for item in items if item is not None]
 

@@ -137,7 +137,7 @@ def to_tool_result(
         result = ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))], is_error=cut)
     elif _is_stray_page(content, kind, operation):
         raise ToolError(_page_message(status, headers, content, operation))
-    elif _is_text(kind):
+    elif _is_text(kind) or (kind.startswith("application/") and len(content) <= max_text and _is_readable(content)):
         text = _cut_text(content, headers, cut, max_text, operation)
         block = EmbeddedText(_uri(operation), text, kind) if kind.startswith("image/") else Text(text)
         result = ToolResult([block, *([Text(note)] if note else [])])
@@ -521,6 +521,15 @@ _CHARSETS: Final = re.compile(
 def _is_text(kind: str) -> bool:
     """Return True if a media type is text, or unknown ("")."""
     return not kind or bool(_TEXT_TYPES.match(kind))
+
+
+def _is_readable(content: bytes) -> bool:
+    """Return True if bytes are UTF-8 without control characters. The bytes of binary formats are not."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return False
+    return text.translate(_CONTROL) == text
 
 
 def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = False) -> str:

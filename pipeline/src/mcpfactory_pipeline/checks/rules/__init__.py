@@ -25,6 +25,7 @@ from mcpfactory_pipeline.checks.rules import (
     schemas,
     security,
     server_messages,
+    tasks,
     tool_calls,
 )
 
@@ -41,6 +42,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *schemas.RULES,
     *tool_calls.RULES,
     *repeated_calls.RULES,
+    *tasks.RULES,
     *content.RULES,
     *placeholder_answers.RULES,
     *api_failures.RULES,
@@ -61,6 +63,7 @@ FAMILIES: Final = {
     "schemas": "Schemas: names, input and output",
     "descriptions": "Descriptions: what the model reads, and what it costs",
     "tool-calls": "Tool calls: what the tools do",
+    "tasks": "Tasks: tool calls that continue after their answer (last handshake revision)",
     "content": "Content: blocks of results, prompts and resources",
     "placeholder-answers": "Placeholder answers: successful answers without content",
     "api-failures": "API failures: what the tools do while the API fails",

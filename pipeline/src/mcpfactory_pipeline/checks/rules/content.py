@@ -12,7 +12,13 @@ from typing import Any, Final
 from xml.parsers import expat
 
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
-from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, STRUCTURED, WireExchange, revision_defines_path
+from mcpfactory_pipeline.checks.exchange import (
+    LATEST_HANDSHAKE,
+    META_KEY,
+    STRUCTURED,
+    WireExchange,
+    revision_defines_path,
+)
 from mcpfactory_pipeline.checks.message_schemas import result_errors
 from mcpfactory_pipeline.checks.probes import foreign_content_kinds
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
@@ -21,10 +27,9 @@ from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 
 RULES: Final = RuleTable()
 rule = RULES.rule
-_LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-_KEY: Final = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 _OWN: Final = frozenset({"inputSchema", "outputSchema", "structuredContent"})
 _BYTES: Final = ("image", "audio")
+_MIME: Final = re.compile(r"[\w!#$&^.+*-]+/[\w!#$&^.+*-]+\s*(;|$)")  # type and subtype (RFC 6838 §4.2), parameters
 # MIME type → first bytes, for formats with a fixed beginning.
 _SIGNATURES: Final[dict[str, bytes]] = {
     "image/png": b"\x89PNG\r\n\x1a\n",
@@ -137,7 +142,7 @@ def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOu
             "dots and underscores"))  # fmt: skip
 def _meta_key(found: tuple[str, WireExchange]) -> Iterator[Fault]:
     key, exchange = found
-    if not _KEY.fullmatch(key):
+    if not META_KEY.fullmatch(key):
         yield Fault(f"the metadata key {key[:80]!r} is invalid", key[:80], exchange)
 
 
@@ -183,6 +188,16 @@ def _base64(block: _Block) -> Iterator[Fault]:
 def _typed(evidence: Evidence) -> list[_Block]:
     texts = [block for block in _contents(evidence) if isinstance(block.value.get("text"), str)]
     return [*_encoded(evidence), *texts]
+
+
+@rule("content.mime-syntax", 3, gate=True, over=_each(_blocks),
+      statement="The mimeType of images and audio is a type and a subtype with a slash between them.",
+      source="MCP server/prompts, Data Types: images and audio must include a valid MIME type; RFC 6838 §4.2",
+      hint="write image/png instead of png")  # fmt: skip
+def _mime_syntax(block: _Block) -> Iterator[Fault]:
+    kind, mime = block.value.get("type"), block.value.get("mimeType")
+    if kind in _BYTES and isinstance(mime, str) and not _MIME.match(mime.strip()):
+        yield Fault(f"the mimeType of a block of type {kind} is {mime[:40]!r}", block.where, block.exchange)
 
 
 @rule("content.mime-type", 3, over=_each(_typed),
@@ -248,7 +263,9 @@ def _text(block: _Block) -> Iterator[Fault]:
 
 
 def _results(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
-    found = [exchange for exchange in (*evidence.traffic, *evidence.in_sandbox) if exchange.result is not None]
+    # The rules about tasks check the answers to calls as tasks.
+    made = (one for one in (*evidence.traffic, *evidence.in_sandbox) if "task" not in one.params)
+    found = [exchange for exchange in made if exchange.result is not None]
     return missing_lifecycle_outcome(evidence) or RuleSubjects(found, len({one.method for one in found}), once=True)
 
 

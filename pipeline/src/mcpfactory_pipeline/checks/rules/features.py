@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import COMPLETIONS, LATEST_HANDSHAKE, WireExchange
 from mcpfactory_pipeline.checks.probes import describe_answer
-from mcpfactory_pipeline.checks.rule import Fault, RuleTable
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable
+from mcpfactory_pipeline.checks.rules.modern import has_per_request_metadata
 from mcpfactory_pipeline.checks.rules.subjects import probed
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 
@@ -16,20 +18,30 @@ rule, row = RULES.rule, RULES.row
 _MOST_VALUES: Final = 100  # maximum number of values of one completion
 
 
-@rule("features.unknown-resource", 3, over=probed("unknown-resource"),
+def _unknown_resources(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
+    first = probed("unknown-resource")(evidence)
+    again = evidence.probes.get("modern-unknown-resource")
+    if isinstance(first, RuleOutcome):
+        return first
+    return RuleSubjects([*([again] if again is not None else []), *first.items], 1, once=True)
+
+
+@rule("features.unknown-resource", 3, gate=True, over=_unknown_resources,
       statement=(f"A resource that does not exist is answered with an error ({RESOURCE_NOT_FOUND}, or "
-                 f"{INVALID_PARAMS} in the newest revision), never with empty contents."),
-      source="MCP server/resources, Error Handling",
+                 f"{INVALID_PARAMS} in the newest revision), never with empty contents. Empty contents close the gate "
+                 "only in the newest revision."),
+      source="MCP server/resources, Error Handling: servers must not return an empty contents array (newest revision)",
       hint="return an error: an empty text looks like an answer")  # fmt: skip
 def _unknown_resource(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
-        return
+        return  # the rule modern.error-codes reports the retired code
     contents = (exchange.result or {}).get("contents")
     if exchange.result is not None and contents:
         return  # the URI may match a resource template
     what = "empty contents" if exchange.result is not None else describe_answer(exchange)
     words = f"expected error {RESOURCE_NOT_FOUND} or {INVALID_PARAMS}, got {what}"
-    yield Fault(words, "unknown resource", exchange, lesser=1 if exchange.error is not None else None)
+    strict = has_per_request_metadata(exchange) and contents == []
+    yield Fault(words, "unknown resource", exchange, lesser=1 if exchange.error is not None else None if strict else 3)
 
 
 row("features.resource-uri", 3, gate=True, over=probed("resource-uri"),

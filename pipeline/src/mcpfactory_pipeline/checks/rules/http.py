@@ -10,12 +10,29 @@ from itertools import zip_longest
 from typing import Final
 
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpProbeAnswer, RecordedCall, Session
+from mcpfactory_pipeline.checks.evidence import (
+    ConcurrentRequests,
+    Evidence,
+    HttpProbeAnswer,
+    ReplayedStream,
+    RequestsBesideStreams,
+    Session,
+)
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED, WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
+from mcpfactory_pipeline.checks.rules.modern import has_per_request_metadata
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
+from mcpfactory_pipeline.checks.transport.argument_probes import DEFECTS
+from mcpfactory_pipeline.checks.transport.conversation import is_jsonrpc_answer
 from mcpfactory_pipeline.checks.transport.http_probes import HTTP_PROBES, http_fault
-from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
+from mcpfactory_runtime.protocol.errors import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    UNSUPPORTED_VERSION,
+)
+from mcpfactory_runtime.types import Json
 
 RULES: Final = RuleTable()
 rule, row = RULES.rule, RULES.row
@@ -69,7 +86,10 @@ _SETTINGS: Final = (
     "http.NewCrossOriginProtection().Handler(…) around the handler; Rust: allowed_origins of "
     "StreamableHttpServerConfig"
 )
-_NAMES: Final = http_probe_scope("modern-no-name", "modern-other-name", "modern-other-prompt", "modern-other-resource")
+_NAMES: Final = http_probe_scope(
+    *("modern-no-name", "modern-other-name", "modern-other-prompt", "modern-other-resource"),
+    *("modern-no-prompt-name", "modern-no-resource-name"),
+)
 _ENCODINGS: Final = ("modern-invalid-base64", "modern-half-base64-marker", "modern-encoded")
 _ORIGINS: Final = http_probe_scope(
     *("origin", "origin-begins", "origin-begins-localhost", "origin-ends", "origin-null", "origin-rebound"),
@@ -104,10 +124,15 @@ def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOu
 
 
 @rule("http.request-ids", 5, gate=True, over=_concurrent,
-      statement="If two clients use the same request id at the same time, each gets the answer to its own request.",
+      statement="Of two clients that send requests with the same id at the same time, each gets its own answer.",
       source="MCP basic, Requests: an id is unique within one session only; JSON-RPC 2.0 §5",
       hint="keep pending requests per connection or session, not by the id of the request alone")  # fmt: skip
 def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
+    first, second = pair.together
+    if first.received is None and second.received is not None and all(one.received is None for one in pair.again):
+        about = first.params.get("name") or first.method
+        yield Fault("since a second client connected, the first client gets no answer", about, first)
+        return
     if [one.content for one in pair.alone] != [one.content for one in pair.again]:
         return  # the answers also change without a second client
     for at, answer in enumerate(pair.together):
@@ -118,21 +143,78 @@ def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
             yield Fault("a request got no answer while another client used the same id", about, answer)
 
 
-def _beside_stream(evidence: Evidence) -> RuleSubjects[tuple[RecordedCall, WireExchange]] | RuleOutcome:
-    if evidence.beside_stream is None:
+def _beside_streams(evidence: Evidence) -> RuleSubjects[list[RequestsBesideStreams]] | RuleOutcome:
+    if not evidence.beside_streams:
         return not_applicable("the server opens no stream for GET, or no read-only tool was called")
-    return RuleSubjects([evidence.beside_stream])
+    return RuleSubjects([evidence.beside_streams])
 
 
-@rule("http.answer-beside-stream", 5, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=_beside_stream,
-      statement="While a client has an event stream open (GET), its calls are still answered on their own responses.",
+@rule("http.answer-beside-stream", 5, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=_beside_streams,
+      statement=("While a client has an event stream open (GET), its calls are answered on their own responses, and only "
+                 "there."),
       source=("MCP basic/transports, Listening for Messages from the Server: the server must not send responses on "
               "that stream"),
       hint="send the answer on the response to the POST, also if the client listens")  # fmt: skip
-def _answered_beside_stream(calls: tuple[RecordedCall, WireExchange]) -> Iterator[Fault]:
-    known, answer = calls
-    if answer.received is None and not known.failed:
-        yield Fault(f"while a GET stream is open, a call gets no answer: {answer.problem}", known.tool, answer)
+def _answered_beside_stream(rounds: list[RequestsBesideStreams]) -> Iterator[Fault]:
+    # A server may have too few threads for several streams.
+    missing = next((one for one in rounds[0].exchanges if one.received is None), None)
+    astray = [message for each in rounds for heard in each.heard for message in heard if is_jsonrpc_answer(message)]
+    if missing is not None:
+        words = f"while a GET stream is open, a call gets no answer: {missing.problem}"
+        yield Fault(words, str(missing.params.get("name")), missing)
+    elif astray:
+        yield Fault("a response was sent on a GET stream", "GET", proof={"on the stream": json.dumps(astray[0])})
+
+
+@rule("http.one-stream", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=_beside_streams,
+      statement="If a client has several streams open, each message of the server is sent on one of them only.",
+      source="MCP basic/transports, Multiple Connections: the server must not broadcast a message across streams",
+      hint="choose one stream for each message: that of the request to which it belongs, or one GET stream")  # fmt: skip
+def _not_broadcast(rounds: list[RequestsBesideStreams]) -> Iterator[Fault]:
+    for each in rounds:
+        for message in each.on_responses:
+            # Other messages may be equal although the server sent them separately.
+            unique = "id" in message or message.get("method") == "notifications/progress"
+            if unique and any(message in heard for heard in each.heard):
+                proof = {"sent on both streams": json.dumps(message)}
+                yield Fault("a message was sent on a GET stream, and on the response to a request", "GET", proof=proof)
+                return
+    single, *doubled = rounds
+    shared = [_shared_messages(each) for each in doubled]
+    more = all(len(_sent_by_calls(each)) > len(_sent_by_calls(single)) for each in doubled)
+    if len(doubled) > 1 and all(shared) and more:
+        proof = {"sent on both streams": json.dumps(shared[0][0])}
+        yield Fault("a message was sent on two GET streams of a session", "GET", proof=proof)
+
+
+def _sent_by_calls(each: RequestsBesideStreams) -> list[Json]:
+    """Return the messages on all GET streams since the first call, except those that also arrived before it."""
+    early = [message for before in each.before for message in before]
+    return [message for heard in each.heard for message in heard if message not in early]
+
+
+def _shared_messages(each: RequestsBesideStreams) -> list[Json]:
+    return [one for one in _sent_by_calls(each) if all(one in heard for heard in each.heard)]
+
+
+def _replayed(evidence: Evidence) -> RuleSubjects[ReplayedStream] | RuleOutcome:
+    if evidence.replayed is None:
+        return not_applicable("the events of calls have no ids, or no read-only tool was called")
+    return RuleSubjects([evidence.replayed])
+
+
+@rule("http.replayed-messages", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=_replayed,
+      statement="A resumed stream (Last-Event-ID) has only messages of the same stream.",
+      source="MCP basic/transports, Resumability and Redelivery: messages of a different stream must not be replayed",
+      hint="store the events of each stream separately, and replay those of the stream with the given id")  # fmt: skip
+def _own_messages(stream: ReplayedStream) -> Iterator[Fault]:
+    first, *others = stream.exchanges
+    numbers = [one.sent["id"] for one in others if isinstance(one.sent, dict)]
+    for message in stream.heard:
+        if is_jsonrpc_answer(message) and message.get("id") in numbers:
+            words = f"after the event {stream.event}, the answer to another request is replayed"
+            yield Fault(words, "Last-Event-ID", first, proof={"replayed": json.dumps(message)})
+            return
 
 
 def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
@@ -159,14 +241,27 @@ def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
                 return
 
 
-@rule("http.content-type", 3, gate=True, since=STREAMABLE, over=http_probe_scope("begin", "modern"),
+def _answered_requests(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer | WireExchange] | RuleOutcome:
+    probes = http_probe_scope("begin", "modern")(evidence)
+    if isinstance(probes, RuleOutcome):
+        return probes
+    made = [one for one in evidence.traffic if isinstance(one.sent, dict) and "id" in one.sent]
+    return RuleSubjects([*probes.items, *made], 1, once=True)
+
+
+@rule("http.content-type", 3, gate=True, since=STREAMABLE, over=_answered_requests,
       statement="A request is answered with application/json or text/event-stream.",
       source="MCP basic/transports, Sending Messages to the Server",
       hint="set Content-Type")  # fmt: skip
-def _content_type(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+def _content_type(answer: HttpProbeAnswer | WireExchange) -> Iterator[Fault]:
+    headers = answer.headers.get("content-type", "") if isinstance(answer, HttpProbeAnswer) else answer.media_type
+    kind = headers.partition(";")[0].strip().lower()
     if answer.status == 200 and kind not in ("application/json", "text/event-stream"):
-        yield http_fault(answer, f"the content type is {kind or 'missing'}")
+        words = f"the content type is {kind or 'missing'}"
+        if isinstance(answer, HttpProbeAnswer):
+            yield http_fault(answer, words)
+        else:
+            yield Fault(words, answer.method, answer)
 
 
 row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("notify", "notify-canceled", "respond"),
@@ -310,11 +405,19 @@ row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, ove
 
 MODERN: Final = RuleTable(since=FIRST_MODERN)
 
-MODERN.row("http.modern-version", 3, gate=True, over=http_probe_scope("modern-no-version", "modern-other-version"),
-    statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its MCP-Protocol-Version is "
-               "missing or differs from its metadata."),
-    source="MCP basic/transports/streamable-http, Protocol Version Header",
-    hint="compare header and metadata before you run the method")  # fmt: skip
+_VERSIONS: Final = http_probe_scope("modern-no-version", "modern-other-version")
+
+
+@MODERN.rule("http.modern-version", 3, gate=True, over=_VERSIONS,
+      statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its MCP-Protocol-Version is "
+                 "missing or differs from its metadata. A server with the handshake may take it as a request of an older "
+                 "client: severity 1."),
+      source="MCP basic/transports/streamable-http, Protocol Version Header",
+      hint="compare header and metadata before you run the method")  # fmt: skip
+def _version(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
+    for fault in _VERSIONS.faults(answer):
+        yield replace(fault, lesser=1) if "legacy" in evidence.lifecycles else fault
+
 
 MODERN.row("http.modern-method", 3, gate=True, over=http_probe_scope("modern-no-method", "modern-other-method"),
     statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Method is missing or "
@@ -328,12 +431,34 @@ MODERN.row("http.modern-name", 3, gate=True, over=_NAMES,
     source="MCP basic/transports/streamable-http, Request Headers",
     hint="compare the header with params.name, or params.uri")  # fmt: skip
 
-MODERN.row("http.modern-status", 3, gate=True,
-    over=http_probe_scope("modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
-    statement=("Unknown methods are answered with status 404; unknown revisions and incomplete metadata with status "
-               "400."),
-    source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions",
+_STATUSES: Final = http_probe_scope(
+    "modern-unknown-method", "modern-unknown-version", "modern-no-capabilities", "modern-no-revision"
+)
+
+
+def _refusals(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer | WireExchange] | RuleOutcome:
+    probes = _STATUSES(evidence)
+    if isinstance(probes, RuleOutcome):
+        return probes
+    # The status of an event stream is sent before its messages.
+    refused = [one for one in evidence.traffic if one.code in _BAD_REQUESTS and has_per_request_metadata(one)]
+    made = [one for one in refused if one.media_type != "text/event-stream"]
+    return RuleSubjects([*probes.items, *made], len(probes.items))
+
+
+_BAD_REQUESTS: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
+
+
+@MODERN.rule("http.modern-status", 3, gate=True, over=_refusals,
+    statement=("Unknown methods are answered with status 404; unknown revisions, incomplete metadata and missing "
+               "capabilities with status 400."),
+    source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions; basic/index, _meta",
     hint="choose the status by the error code")  # fmt: skip
+def _status_of_code(answer: HttpProbeAnswer | WireExchange) -> Iterator[Fault]:
+    if isinstance(answer, HttpProbeAnswer):
+        yield from _STATUSES.faults(answer)
+    elif answer.status != 400:
+        yield Fault(f"error {answer.code} has status {answer.status}, not 400", answer.method, answer)
 
 
 @MODERN.rule("http.modern-session", 3, gate=True, over=http_probe_scope("modern"),
@@ -406,6 +531,23 @@ MODERN.row("http.modern-header-base64", 3, gate=True,
                f"base64 is answered with status 400 and error {HEADER_MISMATCH}."),
     source="MCP basic/transports/streamable-http, Value Encoding",
     hint="decode strictly, and only values that begin with =?base64? and end with ?=")  # fmt: skip
+
+
+def _repeated_arguments(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer] | RuleOutcome:
+    if not evidence.header_arguments:
+        return not_applicable("no read-only tool was called with an argument that a header repeats")
+    return RuleSubjects(evidence.header_arguments, len(DEFECTS), once=True)
+
+
+@MODERN.rule("http.modern-arguments", 3, gate=True, over=_repeated_arguments,
+      statement=("If a header repeats an argument (x-mcp-header), a call whose header is missing or differs is answered "
+                 f"with status 400 and error {HEADER_MISMATCH}. Values in base64 are decoded, and an argument that is "
+                 "null or missing needs no header."),
+      source="MCP basic/transports/streamable-http, Server Behavior for Custom Headers",
+      hint="compare each Mcp-Param header with its argument before you run the tool")  # fmt: skip
+def _arguments(answer: HttpProbeAnswer) -> Iterator[Fault]:
+    yield from DEFECTS[answer.probe].expects(answer)
+
 
 MODERN.row("http.modern-no-event-ids", 3, gate=True, over=http_probe_scope("modern", "modern-last-event"),
     statement="Events have no ids, and Last-Event-ID is ignored.",

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.exchange import BATCHED, HANDSHAKES, LATEST_HANDSHAKE, WireExchange
+from mcpfactory_pipeline.checks.exchange import (
+    BATCHED,
+    HANDSHAKES,
+    LATEST_HANDSHAKE,
+    WireExchange,
+)
 from mcpfactory_pipeline.checks.probes import UNKNOWN_REVISION, Probe, describe_answer
 from mcpfactory_pipeline.checks.rule import (
     Fault,
@@ -29,17 +34,25 @@ def _handshakes(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | 
 
 
 @rule("legacy.version-negotiation", 5, gate=True, over=_handshakes,
-      statement="initialize with any handshake revision is answered with that revision or another handshake revision.",
+      statement=("initialize with any handshake revision is answered with that revision, or with another handshake "
+                 "revision if the server does not support it."),
       source="MCP basic/lifecycle, Version Negotiation",
       hint="return the client's revision if you support it, else your latest")  # fmt: skip
-def _negotiates(handshake: tuple[str, WireExchange]) -> Iterator[Fault]:
+def _negotiates(handshake: tuple[str, WireExchange], evidence: Evidence) -> Iterator[Fault]:
     revision, exchange = handshake
-    offered = (exchange.result or {}).get("protocolVersion")
+    offered = _offered(exchange)
     if exchange.result is None:
         words = f"initialize with {revision} got no result; a server must offer a revision that it supports instead"
         yield Fault(words, revision, exchange)
     elif offered not in HANDSHAKES:
         yield Fault(f"protocolVersion {offered!r} is not a handshake revision", revision, exchange)
+    elif offered != revision and revision in map(_offered, evidence.handshakes.values()):
+        words = f"initialize with {revision} is answered with {offered}, but the server supports {revision}"
+        yield Fault(f"{words}: it offers this revision to other clients", revision, exchange)
+
+
+def _offered(handshake: WireExchange) -> Any:
+    return (handshake.result or {}).get("protocolVersion")
 
 
 @rule("legacy.server-info", 3, gate=True, over=_handshakes,
@@ -225,7 +238,8 @@ row("legacy.invalid-cursor", 2, over=probed("invalid-cursor"),
 
 
 @rule("legacy.ids", 5, gate=True,
-      statement="Every answer has the id of its request, with the same type.",
+      statement=("Every answer has the id of its request, with the same type. If only errors with an HTTP status from 400 "
+                 "on have another id, the finding has severity 1."),
       source="JSON-RPC 2.0 §5",
       hint="copy the id unchanged: strings stay strings, numbers stay numbers")  # fmt: skip
 def _ids(evidence: Evidence) -> RuleOutcome:
@@ -237,13 +251,19 @@ def _ids(evidence: Evidence) -> RuleOutcome:
     if not answered:
         return not_checked("nothing was answered")
     wrong = [exchange for exchange in answered if not exchange.id_echoed and not _without_id(exchange)]
+    wrong.sort(key=_is_refusal)
     words = f"{len(wrong)} of {len(answered)} answers have a different id than their request"
-    return RuleOutcome(tuple(Fault(words, "id", exchange) for exchange in wrong[:1]))
+    return RuleOutcome(tuple(Fault(words, "id", one, lesser=1 if _is_refusal(one) else None) for one in wrong[:1]))
+
+
+def _is_refusal(exchange: WireExchange) -> bool:
+    """Return True for an HTTP error, to which clients need no id; the official Python SDK 1 sends another id."""
+    return exchange.status >= 400 and exchange.error is not None
 
 
 def _without_id(exchange: WireExchange) -> bool:
     """Return True if the server refused a request with an HTTP error and without an id, as basic/transports allows."""
-    return exchange.status >= 400 and exchange.error is not None and (exchange.received or {}).get("id") is None
+    return _is_refusal(exchange) and (exchange.received or {}).get("id") is None
 
 
 def _answered(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:

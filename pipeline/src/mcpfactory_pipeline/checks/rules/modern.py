@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.client_capabilities import (
     MAX_ROUNDS,
     declared_client_capabilities,
     input_requests,
+    params_without_meta,
     request_state,
     undeclared_client_capability,
 )
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, ModifiedStateAnswer, NotificationStream
-from mcpfactory_pipeline.checks.exchange import CACHEABLE, FIRST_MODERN, META, MODERNS, VERSION, WireExchange
+from mcpfactory_pipeline.checks.exchange import CACHEABLE, FIRST_MODERN, META, META_KEY, MODERNS, VERSION, WireExchange
 from mcpfactory_pipeline.checks.probes import describe_answer
 from mcpfactory_pipeline.checks.rule import (
     Fault,
@@ -25,7 +26,7 @@ from mcpfactory_pipeline.checks.rule import (
     not_checked,
     rule_outcome,
 )
-from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome, probed
+from mcpfactory_pipeline.checks.rules.subjects import ProbeScopes, missing_lifecycle_outcome, probed
 from mcpfactory_pipeline.checks.transport.conversation import is_acknowledgement, subscription_id
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
@@ -80,6 +81,24 @@ def _discover(evidence: Evidence) -> RuleOutcome:
     return missing_lifecycle_outcome(evidence, "modern") or rule_outcome(1, _discover_faults(evidence.discover))
 
 
+def _extensions(evidence: Evidence) -> RuleSubjects[str] | RuleOutcome:
+    result = evidence.discover.result if evidence.discover else None
+    declared = (result or {}).get("capabilities")
+    names = declared.get("extensions") if isinstance(declared, dict) else None
+    return (
+        RuleSubjects(list(names)) if isinstance(names, dict) and names else not_applicable("no extension is declared")
+    )
+
+
+@rule("modern.extension-names", 3, gate=True, over=_extensions,
+      statement="The name of an extension has a prefix, such as example.com/name.",
+      source="MCP basic/versioning, Extensions; basic/index, _meta: prefixes and names begin and end with a letter or digit",
+      hint="use the reversed name of a domain that you own as prefix")  # fmt: skip
+def _extension(name: str) -> Iterator[Fault]:
+    if "/" not in name or not META_KEY.fullmatch(name):
+        yield Fault(f"the name of the extension {name!r} has no valid prefix"[:200], "extensions")
+
+
 def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
     result = exchange.result if exchange else None
     if result is None:
@@ -114,16 +133,41 @@ def _cacheable(exchange: WireExchange) -> Iterator[Fault]:
     lifetime, scope = result.get("ttlMs"), result.get("cacheScope")
     if result.get("resultType") == "input_required":
         return
-    if not isinstance(lifetime, int) or isinstance(lifetime, bool) or lifetime < 0:
+    if not isinstance(lifetime, int | float) or isinstance(lifetime, bool) or lifetime < 0 or lifetime % 1:
         yield Fault(f"ttlMs is {lifetime!r}, not a number of milliseconds", exchange.method, exchange)
     elif scope not in ("public", "private"):
         yield Fault(f"cacheScope is {scope!r}, neither public nor private", exchange.method, exchange)
 
 
-row("modern.metadata", 3, gate=True, over=probed("modern-no-capabilities"),
-    statement=f"A request without the client's capabilities in its metadata is answered with error {INVALID_PARAMS}.",
+# The first probe is sent to every server with tools; see `probes` for the others.
+_INCOMPLETE: Final = ProbeScopes(
+    tuple(map(probed, ("modern-no-capabilities", "modern-no-revision", "modern-no-metadata")))
+)
+
+row("modern.metadata", 3, gate=True, over=_INCOMPLETE,
+    statement=(f"A request without the client's capabilities is answered with error {INVALID_PARAMS}. If the server has no "
+               "handshake, so is a request without revision (another error is tolerated)."),
     source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
     hint="check _meta before you run the method")  # fmt: skip
+
+
+def _only_stdio(evidence: Evidence) -> RuleOutcome | None:
+    if evidence.transport != "stdio" or "legacy" in evidence.lifecycles:
+        return not_applicable("the rules legacy or http check this server")
+    return None
+
+
+_STRAYS: Final = ("modern-notification", "modern-late-cancellation")
+
+row("modern.notifications", 3, gate=True, over=ProbeScopes(tuple(probed(name, given=_only_stdio) for name in _STRAYS)),
+    statement="A notification is never answered, even if its method is unknown, or if it cancels nothing.",
+    source="MCP basic/index, Notifications: the receiver must not send a response",
+    hint="send no answer to a message without an id")  # fmt: skip
+
+row("modern.unescaped-text", 5, gate=True, over=probed("modern-unescaped-text", given=_only_stdio),
+    statement="A message with unescaped Unicode line separators in a text is answered: only line feeds end messages.",
+    source="MCP basic/transports/stdio: messages are delimited by newlines; RFC 8259 §7",
+    hint="split the input at line feeds only, and decode it as UTF-8")  # fmt: skip
 
 
 @rule("modern.unknown-version", 3, gate=True, over=probed("modern-unknown-version"),
@@ -135,11 +179,54 @@ def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
         words = f"expected error {UNSUPPORTED_VERSION}, got {describe_answer(exchange)}"
         yield Fault(words, "unknown revision", exchange)
         return
-    data = (exchange.error or {}).get("data")
-    supported = data.get("supported") if isinstance(data, dict) else None
-    if not isinstance(supported, list) or not set(map(str, supported)) & set(MODERNS):
+    supported = _error_data(exchange).get("supported")
+    if isinstance(supported, list) and not set(map(str, supported)) & set(MODERNS):
         words = "the error's data.supported does not list the revisions that the server supports"
         yield Fault(words, "unknown revision", exchange)
+
+
+def _error_data(exchange: WireExchange) -> Json:
+    data = (exchange.error or {}).get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def _are_client_capabilities(value: Any) -> bool:
+    known = ("elicitation", "experimental", "extensions", "roots", "sampling")
+    return isinstance(value, dict) and all(isinstance(value.get(one, {}), dict) for one in known)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+# Error code → required members of the error's data, with their types, and functions that check the values.
+_DATA: Final[Mapping[int, tuple[tuple[str, str, Callable[[Any], bool]], ...]]] = {
+    MISSING_CAPABILITY: (("requiredCapabilities", "an object of client capabilities", _are_client_capabilities),),
+    UNSUPPORTED_VERSION: (
+        ("supported", "a list of revisions", lambda value: isinstance(value, list) and all(map(_is_text, value))),
+        ("requested", "the revision of the request", _is_text),
+    ),
+}
+
+
+def _errors_with_data(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
+    if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
+        return reason
+    sent = [one for one in evidence.traffic if isinstance(one.params.get("_meta"), dict)]
+    found = [one for one in sent if VERSION in one.params["_meta"] and one.code in _DATA]
+    return RuleSubjects(found, len({one.code for one in found}), once=True)
+
+
+@rule("modern.error-data", 3, gate=True, over=_errors_with_data,
+      statement=(f"Error {MISSING_CAPABILITY} has data.requiredCapabilities, an object. Error {UNSUPPORTED_VERSION} has "
+                 "data.supported, a list, and data.requested, a string."),
+      source="MCP schema, MissingRequiredClientCapabilityError and UnsupportedProtocolVersionError: required members",
+      hint='for example, send {"requiredCapabilities": {"sampling": {}}}')  # fmt: skip
+def _required_data(exchange: WireExchange) -> Iterator[Fault]:
+    for name, kind, fits in _DATA[exchange.code or 0]:
+        value = _error_data(exchange).get(name)
+        if not fits(value):
+            yield Fault(f"data.{name} is {value!r}, not {kind}"[:200], f"error {exchange.code}", exchange)
 
 
 row("modern.unknown-method", 3, gate=True, over=probed("modern-unknown-method"),
@@ -207,6 +294,35 @@ def _ends(rounds: _Dialogue) -> Iterator[Fault]:
         yield Fault(f"after {MAX_ROUNDS} answers, the server still asks for input", where, rounds[-1])
 
 
+def _undeclared_requests(evidence: Evidence) -> RuleSubjects[tuple[WireExchange, WireExchange]] | RuleOutcome:
+    """Select the requests without capabilities that ask for input if they are repeated with capabilities."""
+    dialogues = _dialogues(evidence)
+    if isinstance(dialogues, RuleOutcome):
+        return dialogues
+    pairs = zip(evidence.traffic, evidence.traffic[1:], strict=False)
+    found = [
+        (without, again)
+        for without, again in pairs
+        if has_per_request_metadata(without)
+        and not declared_client_capabilities(without)
+        and (without.method, params_without_meta(without.sent)) == (again.method, params_without_meta(again.sent))
+        and input_requests(again)
+    ]
+    return RuleSubjects(found, 1, once=True)
+
+
+@rule("modern.missing-capability", 3, gate=True, over=_undeclared_requests,
+      statement=(f"If a request fails only because the client lacks a capability, its error is {MISSING_CAPABILITY}. A "
+                 "result is also accepted."),
+      source="MCP basic/index, _meta: the server must return MissingRequiredClientCapabilityError",
+      hint=f"return error {MISSING_CAPABILITY} with data.requiredCapabilities")  # fmt: skip
+def _missing_capability(pair: tuple[WireExchange, WireExchange]) -> Iterator[Fault]:
+    without = pair[0]
+    if without.code is not None and without.code != MISSING_CAPABILITY:
+        words = f"without capabilities, expected error {MISSING_CAPABILITY} or a result, got {describe_answer(without)}"
+        yield Fault(words, str(without.params.get("name", without.method)), without)
+
+
 def _states(evidence: Evidence) -> RuleSubjects[ModifiedStateAnswer] | RuleOutcome:
     dialogues = _dialogues(evidence)
     if isinstance(dialogues, RuleOutcome):
@@ -236,14 +352,37 @@ row("modern.stateless", 3, gate=True, over=probed("modern-first"),
 
 
 @rule("modern.error-codes", 3, gate=True, over=_answers(lambda exchange: exchange.code is not None),
-      statement="Errors use no retired codes. Codes in the reserved range are codes that the revision defines.",
+      statement=("Errors use no retired codes. Codes in the reserved range are codes that the revision defines, in their "
+                 "meaning."),
       source="MCP basic/index, Error Codes",
       hint="choose custom codes outside -32768 to -32000")  # fmt: skip
-def _error_codes(exchange: WireExchange) -> Iterator[Fault]:
+def _error_codes(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
     code = exchange.code or 0
     reserved = -32099 <= code <= -32020 and code not in _MODERN_CODES
     if reserved or code in (RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED):
         yield Fault(f"error {code} is not one of the revision's codes", exchange.method, exchange)
+    elif code in _MODERN_CODES and (why := _misuse(code, exchange, evidence)):
+        yield Fault(f"error {code} does not fit: {why}", exchange.method, exchange)
+
+
+def _misuse(code: int, exchange: WireExchange, evidence: Evidence) -> str:
+    """Return why the meaning of a code does not fit the request; "" if it fits."""
+    discovered = ((evidence.discover.result if evidence.discover else None) or {}).get("supportedVersions")
+    version = exchange.params["_meta"][VERSION]
+    needed = _error_data(exchange).get("requiredCapabilities")
+    if code == HEADER_MISMATCH and exchange.status == 0:
+        return "stdio has no headers"
+    if code == UNSUPPORTED_VERSION and isinstance(discovered, list) and version in discovered:
+        return f"server/discover lists the revision {version}"
+    if code == MISSING_CAPABILITY and needed and _includes(declared_client_capabilities(exchange), needed):
+        return "the request declared these capabilities"
+    return ""
+
+
+def _includes(declared: Any, needed: Any) -> bool:
+    if not isinstance(declared, dict) or not isinstance(needed, dict):
+        return bool(declared == needed)
+    return all(key in declared and _includes(declared[key], value) for key, value in needed.items())
 
 
 @rule("modern.server-info", 1, over=_answers(),
@@ -307,10 +446,12 @@ def _listen(streams: _Streams) -> Iterator[Fault]:
     if not first.heard:
         came = "an answer" if first.answer is not None else "the end of the stream" if first.ended else "nothing"
         yield _fault(f"the stream begins with {came}, not with its acknowledgement", first)
-    elif not is_acknowledgement(first.heard[0]):
-        yield _fault(f"the stream begins with {first.heard[0].get('method')}, not with its acknowledgement", first)
-    elif not isinstance(_params(first.heard[0]).get("notifications"), dict):
-        yield _fault("the acknowledgement does not list the accepted notifications", first)
+    for stream in streams:
+        begins = stream.heard[0] if stream.heard else None
+        if begins is not None and not is_acknowledgement(begins):
+            yield _fault(f"the stream begins with {begins.get('method')}, not with its acknowledgement", stream)
+        elif begins is not None and not isinstance(_params(begins).get("notifications"), dict):
+            yield _fault("the acknowledgement does not list the accepted notifications", stream)
 
 
 @rule("modern.listen-request-id", 3, gate=True, over=_streams,
@@ -339,7 +480,7 @@ def _wanted(streams: _Streams) -> Iterator[Fault]:
                 more = [key for key, value in _honoured(one).items() if value and not _is_asked(asked, key, value)]
                 if more and one is next(filter(is_acknowledgement, stream.heard)):
                     yield _fault(f"the acknowledgement accepts {', '.join(more)}, which was not requested", stream)
-            elif not _is_wanted(one, asked):
+            elif not _is_wanted(one, asked, [each.request["id"] for each in streams]):
                 yield _fault(f"{one.get('method')} was sent, but not requested", stream)
 
 
@@ -349,12 +490,14 @@ def _is_asked(asked: Json, key: str, value: Any) -> bool:
     return bool(asked.get(key))
 
 
-def _is_wanted(message: Json, asked: Json) -> bool:
-    """Return True if a filter allows a notification; filters restrict only notifications about changes."""
+def _is_wanted(message: Json, asked: Json, streams: Sequence[Any]) -> bool:
+    """Return True if a notification may be sent on a stream: it was requested, ends a stream, or is not a core message."""
     method = str(message.get("method"))
     if method == _UPDATED:
         return _params(message).get("uri") in asked.get("resourceSubscriptions", [])
-    return method not in _KINDS or bool(asked.get(_KINDS[method]))
+    if method == "notifications/cancelled":
+        return _params(message).get("requestId") in streams
+    return method not in LATEST.notifications or bool(asked.get(_KINDS.get(method, "")))
 
 
 @rule("modern.listen-concurrent", 3, gate=True, over=_streams,
@@ -394,19 +537,26 @@ def _malformed_filter(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOu
 def _lists_around_calls(evidence: Evidence) -> RuleSubjects[tuple[Listing, Listing]] | RuleOutcome:
     lists = [pair for pair in evidence.lists_around_calls if not any(one.problem for one in pair)]
     if not lists or "legacy" in evidence.lifecycles:
-        return not_applicable("the tools were not listed after calls, or the server also has sessions")
-    return RuleSubjects(lists, count=1)
+        return not_applicable("nothing was listed after calls, or the server also has sessions")
+    return RuleSubjects(lists, count=1, once=True)
+
+
+# List → member that identifies its entries.
+_KEYS: Final = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
 
 
 @rule("modern.list-after-calls", 3, gate=True, over=_lists_around_calls,
-      statement="tools/list does not depend on earlier calls on the connection.",
+      statement=("The lists do not depend on earlier calls on the connection. If only resources differ, the finding has "
+                 "severity 2 and closes no gate, because a call may create a resource."),
       source="MCP basic, Statelessness: servers must not use earlier requests on a connection as context",
-      hint="list the same tools for each request; use arguments, such as an id, to continue earlier work")  # fmt: skip
+      hint="list the same entries for each request; use arguments, such as an id, to continue earlier work")  # fmt: skip
 def _list_after_calls(lists: tuple[Listing, Listing]) -> Iterator[Fault]:
-    before, after = ({str(one.get("name")) for one in each.items if isinstance(one, dict)} for each in lists)
+    method = lists[0].method
+    key = _KEYS.get(method, "name")
+    before, after = ({str(one.get(key)) for one in each.items if isinstance(one, dict)} for each in lists)
     if changed := before.symmetric_difference(after):
-        words = f"after calls on the same connection, tools/list differs: {', '.join(sorted(changed)[:5])}"
-        yield Fault(words, "tools/list", lists[1].exchanges[-1])
+        words = f"after calls on the same connection, {method} differs: {', '.join(sorted(changed)[:5])}"
+        yield Fault(words, method, lists[1].exchanges[-1], lesser=2 if method == "resources/list" else None)
 
 
 @rule("modern.listen-invalid-filter", 2, over=_malformed_filter,

@@ -9,10 +9,16 @@ from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.exchange import DIALECT, LATEST_HANDSHAKE, STRUCTURED
+from mcpfactory_pipeline.checks.exchange import DIALECT, FIRST_MODERN, LATEST_HANDSHAKE, STRUCTURED
 from mcpfactory_pipeline.checks.jsonschemas import broken_references, is_known_dialect, schema_error
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, rule_outcome
-from mcpfactory_pipeline.checks.rules.subjects import missing_tools_outcome, tools_as_subjects
+from mcpfactory_pipeline.checks.rules.modern import has_per_request_metadata
+from mcpfactory_pipeline.checks.rules.subjects import (
+    missing_lifecycle_outcome,
+    missing_tools_outcome,
+    tools_as_subjects,
+)
+from mcpfactory_pipeline.checks.transport.header_arguments import header_annotations
 from mcpfactory_runtime.schemas.walk import COMBINATORS, properties_of, required_of, subschemas_of
 
 RULES: Final = RuleTable()
@@ -195,6 +201,34 @@ def _argument_key(parameter: tuple[str, str, Any]) -> Iterator[Fault]:
     if not _KEY.fullmatch(key):
         words = f"the argument {key!r} is not 1 to 64 characters of A-Z a-z 0-9 _ - ."
         yield Fault(words, f"{tool} inputSchema/properties")
+
+
+def _per_request_tools(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
+    if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
+        return reason
+    asked = [one for one in evidence.traffic if one.method == "tools/list" and has_per_request_metadata(one)]
+    lists = [(one.result or {}).get("tools") for one in asked]
+    tools = [tool for listed in lists if isinstance(listed, list) for tool in listed if isinstance(tool, dict)]
+    return RuleSubjects(list({str(tool.get("name")): tool for tool in tools}.items()))
+
+
+@rule("schemas.header-arguments", 3, gate=True, since=FIRST_MODERN, over=_per_request_tools,
+      statement=("Each x-mcp-header of an inputSchema is a different header name, on a string, integer or boolean that is "
+                 "reached by `properties` alone. A type that also allows null, or no type, has severity 2."),
+      source="MCP server/tools, x-mcp-header: constraints; clients over HTTP must leave out a tool that breaks them",
+      hint="annotate only arguments with one of these types, and never below items, anyOf or $defs")  # fmt: skip
+def _header_arguments(named: tuple[str, Any]) -> Iterator[Fault]:
+    name, tool = named
+    seen: set[str] = set()
+    for one in header_annotations(tool.get("inputSchema")):
+        where, words = f"{name} inputSchema", f"x-mcp-header {one.header!r}"[:100]
+        if one.problem:
+            yield Fault(f"{words} {one.problem}", where)
+        elif one.header.lower() in seen:
+            yield Fault(f"{words} is used twice", where)
+        elif not one.has_one_type:
+            yield Fault(f"{words} is on {'.'.join(one.path)}, which does not have one type", where, lesser=2)
+        seen.add(str(one.header).lower())
 
 
 # --- descriptions ---

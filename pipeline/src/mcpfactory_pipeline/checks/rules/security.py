@@ -119,13 +119,19 @@ def _errors_and_texts(evidence: Evidence) -> RuleSubjects[tuple[str, str, WireEx
         return texts
     failed = [call for call in evidence.tool_calls if call.failed and call.exchange.received is not None]
     found = [(call.tool, answer_text(call.exchange), call.exchange) for call in failed]
+    logged = [one for one in evidence.server_messages if one.method == "notifications/message"]
+    found += [
+        (one.method, json.dumps(one.params, ensure_ascii=False), WireExchange(one.during or {}, one.message))
+        for one in logged
+    ]
     return RuleSubjects([*found, *((where, text, None) for where, text in texts.items)], once=True)
 
 
 @rule("security.credentials-in-texts", 3, gate=True, over=_errors_and_texts,
-      statement=("No error and no text for the model contains a URL with a user name and a password, a private key, or "
-                 "a token of a known service."),
-      source="MCP basic/security best practices; these texts reach the model, and logs of clients",
+      statement=("No error, no log message and no text for the model contains a URL with a user name and a password, a "
+                 "private key, or a token of a known service."),
+      source=("MCP basic/security best practices; server/utilities/logging, Security: log messages must not contain "
+              "credentials"),
       hint="read credentials from the environment, and write error texts without the values of the exception")  # fmt: skip
 def _credentials(subject: tuple[str, str, WireExchange | None]) -> Iterator[Fault]:
     where, text, exchange = subject
@@ -194,11 +200,31 @@ row("security.path-traversal", 3, gate=True, over=CanarySubjects("file", "a path
     hint=("join the value below one folder, resolve it, and refuse a result outside the folder "
           "(mcpfactory_runtime.safe_join)"))  # fmt: skip
 
+row("security.path-prefix", 3, gate=True,
+    over=CanarySubjects("sibling", "a path", "a path passes the check of the folder if only its beginning equals the "
+                        "folder's name"),
+    statement="A tool that refuses paths outside its folder also refuses a folder beside it whose name begins alike.",
+    source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
+    hint="compare whole path components (Python: Path.is_relative_to), not the beginning of the text")  # fmt: skip
+
 row("security.command-injection", 5, gate=True,
     over=CanarySubjects("command", "free text", "the answer contains the output of a shell command in the value"),
     statement="No value of an argument is run as a command.",
     source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
     hint="start programs with a list of arguments and no shell")  # fmt: skip
+
+row("security.template-injection", 5, gate=True,
+    over=CanarySubjects("template", "free text", "the answer contains the product of an expression in the value, or an "
+                        "internal attribute of the server's objects"),
+    statement="No value of an argument is evaluated as a template, except by tools that state this purpose.",
+    source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
+    hint="pass values to templates as data; replace known placeholders by their names, without str.format on objects")  # fmt: skip
+
+row("security.option-injection", 3, gate=True,
+    over=CanarySubjects("option", "free text", "a program complains about the value as an unknown option"),
+    statement="No value of an argument that begins with dashes reaches a program as an option.",
+    source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
+    hint="put -- before the value, or refuse values that begin with a dash: options may write files")  # fmt: skip
 
 row("security.sql-injection", 5, gate=True,
     over=CanarySubjects("query", "free text", "the answer depends on a condition that the value adds to an SQL query"),
@@ -211,3 +237,9 @@ row("security.ssrf", 2,
     statement="No value of an argument makes the server send requests to its own machine.",
     source="MCP basic/security best practices, Server-Side Request Forgery",
     hint="refuse loopback, private and link-local addresses after you resolve the name, unless a setting permits them")  # fmt: skip
+
+row("security.address-filter", 3, gate=True,
+    over=CanarySubjects("address form", "an address", "the server refuses 127.0.0.1, but not another form of this address"),
+    statement="A tool that refuses local addresses refuses all forms of these addresses.",
+    source="MCP basic/security best practices, Server-Side Request Forgery",
+    hint="resolve the name, and compare the IP address, not its text")  # fmt: skip

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from mcpfactory_pipeline.checks.client_capabilities import undeclared_client_capability
-from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, ServerMessage
+from mcpfactory_pipeline.checks.evidence import CanceledCall, Evidence, Lifecycle, ServerMessage, Session
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, LOG_LEVEL, revision_defines_path
 from mcpfactory_pipeline.checks.message_schemas import params_errors
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
@@ -29,7 +30,11 @@ _UPDATED: Final = "notifications/resources/updated"
 def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMessage] | RuleOutcome:
     if (reason := missing_lifecycle_outcome(evidence, lifecycle)) is not None:
         return reason
-    sent = [one for one in evidence.server_messages if not lifecycle or one.modern == (lifecycle == "modern")]
+    # A server without the handshake has no session of the older lifecycle, even if the client requested one.
+    modern = "legacy" not in evidence.lifecycles
+    sent = [
+        one for one in evidence.server_messages if not lifecycle or (one.modern or modern) == (lifecycle == "modern")
+    ]
     return sent or not_applicable("the server sent no unsolicited message")
 
 
@@ -86,8 +91,37 @@ def _shape(one: ServerMessage) -> Iterator[Fault]:
         yield _fault(f"the params of {one.method} are not an object", one)
     elif "id" in one.message and one.method.startswith("notifications/"):
         yield _fault(f"{one.method} is a notification and has an id", one)
-    elif not isinstance(number, str | int) or isinstance(number, bool):
+    elif not _is_request_id(number):
         yield _fault(f"the id of the request {one.method} is neither a text nor a whole number", one)
+
+
+def _is_request_id(value: object) -> bool:
+    whole = isinstance(value, int | float) and value == value // 1  # JSON does not distinguish 5.0 from 5
+    return isinstance(value, str) or (whole and not isinstance(value, bool))
+
+
+def _requesting_sessions(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
+    """Select the sessions with one `initialize`; over HTTP, only those with a session id."""
+    begin = evidence.http.get("begin")
+    if evidence.transport == "http" and (begin is None or "mcp-session-id" not in begin.headers):
+        return not_applicable("the server has no sessions")
+    # A resumed stream may deliver a request again.
+    sessions = [one for one in evidence.sessions if one.purpose.startswith("session ") and not one.event_ids]
+    return missing_lifecycle_outcome(evidence, "legacy") or RuleSubjects(sessions, 1, once=True)
+
+
+@rule("server-messages.request-ids", 3, gate=True, until=LATEST_HANDSHAKE, over=_requesting_sessions,
+      statement="In a session, each request of the server has another id.",
+      source="MCP basic/index, Requests: the id must not have been used before by the requestor in the same session",
+      hint="count the requests of each session, and use the number as id")  # fmt: skip
+def _own_ids(session: Session) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for one in session.messages:
+        if "id" not in one.message or one.modern or one.method.startswith("notifications/"):
+            continue
+        if (number := repr(one.message["id"])) in seen:
+            yield _fault(f"the request {one.method} has the id {number}, as an earlier request of the session", one)
+        seen.add(number)
 
 
 @rule("server-messages.known-notifications", 1, over=_messages(),
@@ -137,14 +171,19 @@ def _during_tool_call(one: ServerMessage, evidence: Evidence) -> bool:
 
 
 @rule("server-messages.modern-logs", 3, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern", method=_LOG),
-      statement="No log messages are sent for a request without a log level, even after a request with a level.",
-      source="MCP server/utilities/logging: without the metadata the server must not send log messages",
-      hint="read the log level from the request's metadata")  # fmt: skip
+      statement=("No log messages are sent for a request without a log level, even after a request with a level, and none "
+                 "after the result. A message below the requested level closes no gate."),
+      source=("MCP server/utilities/logging: without the metadata the server must not send log messages; it may send "
+              "messages at or above the level, before the final response"),
+      hint="read the log level from the request's metadata, and send log messages before the result")  # fmt: skip
 def _modern_logs(one: ServerMessage) -> Iterator[Fault]:
     during = one.during.get("params") if one.during is not None else None
     meta = during.get("_meta") if isinstance(during, dict) else None
-    if not isinstance(meta, dict) or LOG_LEVEL not in meta:
-        yield _fault("a log message was sent for a request that named no log level", one)
+    asked, level = meta.get(LOG_LEVEL) if isinstance(meta, dict) else None, one.params.get("level")
+    if asked is None:
+        yield _fault("a log message was sent for a request that named no log level, or after the result", one)
+    elif asked in LEVELS and level in LEVELS and LEVELS.index(level) < LEVELS.index(asked):
+        yield replace(_fault(f"level {asked} was requested, but a message of level {level} was sent", one), lesser=2)
 
 
 @rule("server-messages.changes-declared", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy"),
@@ -229,3 +268,25 @@ def _cut(value: float) -> str:
       hint="end the request with an error instead")  # fmt: skip
 def _cancelled(one: ServerMessage) -> Iterator[Fault]:
     yield _fault("the server sends a cancellation, but the client has no listening stream", one)
+
+
+def _canceled_calls(evidence: Evidence) -> RuleSubjects[list[CanceledCall]] | RuleOutcome:
+    if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
+        return reason
+    return (
+        RuleSubjects([evidence.canceled]) if evidence.canceled else not_applicable("no call was slow enough to cancel")
+    )
+
+
+@rule("server-messages.after-cancellation", 2, since=FIRST_MODERN, over=_canceled_calls,
+      statement="On stdio, the server sends no answer and no progress for a request after it read the cancellation.",
+      source="MCP basic/transports/stdio: servers must not send any further messages for a canceled request",
+      hint="remember the ids of canceled requests, and drop the answer if the work cannot be stopped")  # fmt: skip
+def _after_cancellation(trials: list[CanceledCall]) -> Iterator[Fault]:
+    if len(trials) > 1 and all(one.late for one in trials):
+        last = trials[-1]
+        kind = "an answer" if "method" not in last.late[-1] else "progress"
+        words = (
+            f"after the server answered a request that followed the cancellation, it sent {kind} for the canceled call"
+        )
+        yield Fault(words, last.tool, proof={"sent by the server": str(last.late[-1])[:1_000]})

@@ -85,6 +85,26 @@ def probed(
     return ProbeScope(PROBES[name], given, stored)
 
 
+@dataclass(frozen=True, slots=True)
+class ProbeScopes:
+    """The exchanges of several probes; the first scope decides whether the rule applies, and the others may be missing."""
+
+    scopes: tuple[ProbeScope, ...]
+
+    def __call__(self, evidence: Evidence) -> RuleSubjects[tuple[ProbeScope, WireExchange]] | RuleOutcome:
+        """Return each exchange with its scope, or the outcome of the rule if the first exchange is missing."""
+        first = self.scopes[0](evidence)
+        if isinstance(first, RuleOutcome):
+            return first
+        sent = [(one, evidence.probes.get(one.stored or one.probe.name)) for one in self.scopes]
+        return RuleSubjects([(one, exchange) for one, exchange in sent if exchange is not None])
+
+    def faults(self, sent: tuple[ProbeScope, WireExchange]) -> Iterator[Fault]:
+        """Yield how an answer differs from the expected answer."""
+        scope, exchange = sent
+        yield from scope.faults(exchange)
+
+
 def tools_as_subjects(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
     """Return (name, tool) of every named tool as a subject."""
     return missing_tools_outcome(evidence) or RuleSubjects(evidence.named_tools)

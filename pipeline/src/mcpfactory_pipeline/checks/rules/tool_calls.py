@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -34,7 +34,6 @@ from mcpfactory_pipeline.checks.rules.subjects import (
     missing_cases_outcome,
     missing_tools_outcome,
 )
-from mcpfactory_pipeline.checks.samples import OUTSIDE
 from mcpfactory_runtime.protocol.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -54,7 +53,7 @@ _SHORT: Final = 500  # characters; a longer answer cannot be only a question or 
 # Words in answers that ask a question about wrong arguments, or refuse them.
 _ASKS: Final = re.compile(
     r"[?？؟][\s\"')*]*$|[?？؟]\s|¿|\b(which|what|need(s|ed)?|require[sd]?|missing|provide|specify|supply|give|enter|choose|must|should|invalid|"
-    r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
+    r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused|ignor(e[sd]?|ing)|instead|defaults?|no such|not found|there (is|are) no)\b",
     re.IGNORECASE,
 )
 # Characters; a longer answer may only describe an exception.
@@ -64,8 +63,9 @@ _EXCEPTION: Final = re.compile(
     r"\A\W*((Error|Exception):\s*)?((\w+\.)*[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
 )
 _BIG: Final = re.compile(rf"\b{str(BIG_INTEGERS[0])[:11]}\d{{5}}\b")  # a number close to 2^53
-# Wrong arguments (`samples.wrong_arguments`) that appear in the answer of a tool without argument checks.
-_ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
+# Wrong arguments (`invalid_arguments`) that appear in the answer of a tool without argument checks.
+_REPEATED: Final = re.compile(r"mcpfactory|\[object Object\]")
+_ECHOED: Final = re.compile(rf"{_REPEATED.pattern}|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
 # Codes of errors from the protocol layer: wrong arguments, a missing client capability, a required task.
 _PROTOCOL_CODES: Final = (
     INVALID_PARAMS,
@@ -114,7 +114,7 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
     reason = missing_calls_outcome(evidence)
     if reason is not None:
         return reason
-    if any(not call.failed for call in evidence.calls):
+    if any(not call.failed for call in (*evidence.calls, *evidence.task_results)):
         return RuleOutcome()
     if any(not one.faults and not one.shows_nothing for one in evidence.evaluated):
         return RuleOutcome()
@@ -208,17 +208,36 @@ def _requests(call: RecordedCall) -> Iterator[Fault]:
 _NOTHING_WRONG: Final = "no tool with readOnlyHint has an argument for which a wrong value is known"
 
 
-@rule("tool-calls.argument-validation", 3, gate=True, over=_calls(lambda evidence: evidence.wrong, _NOTHING_WRONG),
-      statement=("A call without a required argument, or with an object where the schema requires a string, number "
-                 "or boolean, is answered with an error. A number outside its bounds is also answered with an error, "
-                 "but a tool that accepts such a number closes no gate, because some tools limit numbers on purpose."),
+# Keyword → severity of a violation that libraries drop, or that tools limit on purpose.
+_HARMLESS: Final[Mapping[str, Severity]] = {"additionalProperties": 1, "bounds": 2, "maxLength": 2, "maxItems": 2}
+
+
+def _wrong_calls(evidence: Evidence) -> RuleSubjects[list[RecordedCall]] | RuleOutcome:
+    """Return the calls with wrong arguments, grouped by tool and keyword."""
+    groups: dict[tuple[str, str], list[RecordedCall]] = {}
+    for call in evidence.wrong:
+        groups.setdefault((call.tool, call.violates), []).append(call)
+    tools = {tool for tool, _ in groups}
+    return RuleSubjects(list(groups.values()), len(tools)) if groups else not_applicable(_NOTHING_WRONG)
+
+
+@rule("tool-calls.argument-validation", 3, gate=True, over=_wrong_calls,
+      statement=("A call whose arguments violate the inputSchema is answered with an error. These violations close no "
+                 "gate: a number, text or list beyond its limit, because some tools limit them on purpose; an "
+                 "undeclared argument; an optional argument that the answer does not contain, because some tools use "
+                 "the default instead."),
       source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
       hint="validate the arguments against the inputSchema before the tool runs")  # fmt: skip
-def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
-    if not call.failed:
-        words, lesser = _taken(call, evidence)
-        lesser = lesser or (2 if call.title.startswith(OUTSIDE) else None)
-        yield _fault(call, f"called {call.title}, the tool {words}", lesser)
+def _validates(calls: list[RecordedCall], evidence: Evidence) -> Iterator[Fault]:
+    faults = [_accepted(call, evidence) for call in calls if not call.failed]
+    yield from sorted(faults, key=lambda fault: fault.lesser or 4, reverse=True)[:1]
+
+
+def _accepted(call: RecordedCall, evidence: Evidence) -> Fault:
+    words, lesser = _taken(call, evidence)
+    ignored: Severity | None = 2 if call.optional and not _REPEATED.search(answer_text(call.exchange)) else None
+    least = min((one for one in (lesser, ignored, _HARMLESS.get(call.violates)) if one), default=None)
+    return _fault(call, f"called {call.title}, the tool {words}", least)
 
 
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
@@ -383,7 +402,8 @@ def _with_output(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
     declared = evidence.output_schemas
     if not declared:
         return not_applicable("no tool declares an outputSchema")
-    calls = [call for call in evidence.valid_calls if call.tool in declared and not call.failed]
+    made = (*evidence.valid_calls, *evidence.task_results)
+    calls = [call for call in made if call.tool in declared and not call.failed]
     return (
         calls_as_subjects(calls, once=True)
         if calls

@@ -28,6 +28,7 @@ class MessageLog:
         self._session = session
         self._pending: Json | None = None
         self._open: dict[str, Json] = {}  # unanswered requests, including requests that timed out
+        self._task_calls: dict[str, Json] = {}  # task id → the call, until the answer to tasks/result
         self._modern = True
         self._initialized = False
         self.declared: Json = {}  # capabilities of the client in this session
@@ -58,14 +59,25 @@ class MessageLog:
                     ServerMessage(message, during, self._modern, self._initialized, self.declared)
                 )
             return
-        self._open.pop(str(message.get("id")), None)
+        self._note_task(self._open.pop(str(message.get("id")), {}), message.get("result"))
         if self._pending is not None and message.get("id") == self._pending.get("id"):
             self._pending = None
+
+    def _note_task(self, request: Json, result: Any) -> None:
+        """Keep the call of a task, because its progress token is valid until the task ends."""
+        asked = request.get("params")
+        asked = asked if isinstance(asked, dict) else {}
+        if request.get("method") == "tasks/result":
+            self._task_calls.pop(str(asked.get("taskId")), None)
+        task = result.get("task") if isinstance(result, dict) and "task" in asked else None
+        if isinstance(task, dict):
+            self._task_calls[str(task.get("taskId"))] = request
 
     def _of_token(self, message: Json) -> Json | None:
         params = message.get("params")
         token = params.get("progressToken") if isinstance(params, dict) else None
-        named = (one for one in self._open.values() if token is not None and str(progress_token(one)) == str(token))
+        running = (*self._open.values(), *self._task_calls.values())
+        named = (one for one in running if token is not None and str(progress_token(one)) == str(token))
         return next(named, None)
 
 
@@ -149,9 +161,10 @@ def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Noti
 
 
 def decode(data: bytes) -> Any:
-    """Return the JSON value in `data`, or None if the JSON is invalid or nested too deeply."""
+    """Return the JSON value in `data`, or None if it is not JSON in UTF-8 (RFC 8259 §8.1), or nested too deeply."""
     try:
-        value = json.loads(data, parse_constant=refuse_json_constant)
+        # Decode first, because `json` also accepts UTF-16, UTF-32, byte order marks and encoded surrogates.
+        value = json.loads(data.decode(), parse_constant=refuse_json_constant)
     except (ValueError, RecursionError):
         return None
     return None if is_nested_deeper(value, MAX_DEPTH) else value

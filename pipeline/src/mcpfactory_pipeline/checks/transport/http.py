@@ -7,7 +7,7 @@ retries or reuses connections, and follows redirects only within the origin.
 from __future__ import annotations
 
 import asyncio
-import base64
+import codecs
 import contextlib
 import http.client
 import json
@@ -16,10 +16,10 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
+from mcpfactory_pipeline.checks.evidence import NotificationStream, ReplayedStream, RequestsBesideStreams, Session
 from mcpfactory_pipeline.checks.exchange import CREDENTIALS, HANDSHAKES, NEEDS_CREDENTIALS, VERSION, WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
@@ -31,6 +31,7 @@ from mcpfactory_pipeline.checks.transport.conversation import (
     is_acknowledgement,
     is_jsonrpc_answer,
 )
+from mcpfactory_pipeline.checks.transport.header_arguments import call_headers, header_value, is_header_text
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import RedirectTracker, redirect_of
@@ -44,7 +45,12 @@ _GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
 
 
 class HttpConversation:
-    """A conversation over HTTP with one URL."""
+    """A conversation over HTTP with one URL.
+
+    Attributes:
+        schemas: tool → listed input schema, because headers repeat annotated arguments. Several conversations may share
+            the mapping.
+    """
 
     def __init__(self, url: str, purpose: str, credentials: Mapping[str, str] | None = None) -> None:
         self.session = Session(purpose)
@@ -54,6 +60,7 @@ class HttpConversation:
         self._session_id = ""
         self._revision = ""
         self._redirects = RedirectTracker()
+        self.schemas: dict[str, Any] = {}
 
     @property
     def url(self) -> str:
@@ -75,6 +82,10 @@ class HttpConversation:
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
             agreed = str(exchange.result.get("protocolVersion", ""))
             self._revision = agreed if agreed in HANDSHAKES else ""  # clients send only known revisions in this header
+        if exchange.method == "tools/list":
+            listed = (exchange.result or {}).get("tools")
+            tools = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+            self.schemas |= {str(one.get("name")): one.get("inputSchema") for one in tools}
         self.session.exchanges.append(exchange)
         return exchange
 
@@ -98,22 +109,75 @@ class HttpConversation:
         self.session.exchanges += exchanges
         return exchanges
 
-    async def ask_beside_stream(self, message: Json, patience: float) -> WireExchange | None:
-        """Send a request while a GET stream is open; return None if the server opens no stream."""
-        return await asyncio.to_thread(self._ask_beside_stream, message, patience)
+    async def ask_beside_streams(
+        self, messages: Sequence[Json], patience: float, count: int
+    ) -> RequestsBesideStreams | None:
+        """Send requests while GET streams are open; return None if the server does not open `count` streams."""
+        return await asyncio.to_thread(self._ask_beside_streams, messages, patience, count)
 
-    def _ask_beside_stream(self, message: Json, patience: float) -> WireExchange | None:
-        headers = {**self._headers(""), "Accept": "text/event-stream"}
+    def _ask_beside_streams(
+        self, messages: Sequence[Json], patience: float, count: int
+    ) -> RequestsBesideStreams | None:
+        limit = patience * len(messages) + count * _STREAM_START + 2 * _GLANCE
+        with contextlib.ExitStack() as stack:
+            streams = [heard for _ in range(count) if (heard := self._open_stream(stack, limit)) is not None]
+            if len(streams) < count:
+                return None
+            time.sleep(_GLANCE)
+            before = tuple(map(tuple, streams))
+            sent = len(self.session.messages)
+            exchanges = tuple(self._post(message, patience) for message in messages)
+            time.sleep(_GLANCE)
+            after = tuple(tuple(one[len(early) :]) for one, early in zip(streams, before, strict=True))
+        on_responses = tuple(one.message for one in self.session.messages[sent:])
+        return RequestsBesideStreams(exchanges, before, after, on_responses)
+
+    async def replay(self, messages: Sequence[Json], patience: float) -> ReplayedStream | None:
+        """Send requests, and resume the first one's stream after its first event; return None if it has no event ids."""
+        return await asyncio.to_thread(self._replay, messages, patience)
+
+    def _replay(self, messages: Sequence[Json], patience: float) -> ReplayedStream | None:
+        ids = self.session.event_ids
+        known = len(ids)
+        exchanges = tuple(self._post(message, patience) for message in messages)
+        if len(ids) == known or not is_header_text(ids[known]):
+            return None
+        with contextlib.ExitStack() as stack:
+            heard = self._open_stream(stack, _STREAM_START + _UPDATES, {"Last-Event-ID": ids[known]})
+            time.sleep(_UPDATES if heard is not None else 0)
+            return ReplayedStream(exchanges, ids[known], tuple(heard or ()))
+
+    def _open_stream(
+        self, stack: contextlib.ExitStack, limit: float, more: Mapping[str, str] | None = None
+    ) -> list[Json] | None:
+        """Open a stream with GET, and return the list to which a thread adds its messages; None without a stream.
+
+        The stream is closed after `limit` seconds, or at the end of `stack`.
+        """
+        headers = {**self._headers(""), "Accept": "text/event-stream", **(more or {})}
         try:
-            with connected(self._url, patience + _STREAM_START) as connection:
-                connection.sock.settimeout(_STREAM_START)
-                connection.request("GET", self._path, headers=headers)
-                response = connection.getresponse()
-                if not (response.getheader("Content-Type") or "").startswith("text/event-stream"):
-                    return None
-                return self._post(message, patience)
+            connection = stack.enter_context(connected(self._url, limit))
+            sock = connection.sock
+            sock.settimeout(_STREAM_START)
+            connection.request("GET", self._path, headers=headers)
+            response = connection.getresponse()
         except (OSError, http.client.HTTPException):
             return None
+        if response.status != 200 or _media_type(response) != "text/event-stream":
+            return None
+        sock.settimeout(None)
+        heard: list[Json] = []
+
+        def read() -> None:
+            with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+                for data in _events(response, time.monotonic() + limit, []):
+                    heard.extend(_messages(decode(data)))
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        stack.callback(reader.join, 1.0)
+        stack.callback(_shut_down, sock)  # ends the thread
+        return heard
 
     async def listen(
         self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()
@@ -155,13 +219,13 @@ class HttpConversation:
         if isinstance(message, dict):
             self._log.sent(message)
         began = time.monotonic()
-        status, problem = 0, ""
+        status, problem, kind = 0, "", ""
         came: list[Json] = []
         try:
             with connected(self._url, patience) as connection:
                 connection.request("POST", self._path, body, self._headers(message))
                 response = connection.getresponse()
-                status = response.status
+                status, kind = response.status, _media_type(response)
                 if self._follows(response):
                     return self._post(message, max(patience - (time.monotonic() - began), 0.1))
                 if isinstance(message, dict) and message.get("method") == "initialize":
@@ -177,9 +241,8 @@ class HttpConversation:
         if received is None and not problem and isinstance(message, dict) and "id" not in message:
             return WireExchange(message, None, "", status)  # servers do not answer notifications
         problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
-        return WireExchange(
-            message, received, problem, status, round(1000 * (time.monotonic() - began)), tuple(came[1:])
-        )
+        took = round(1000 * (time.monotonic() - began))
+        return WireExchange(message, received, problem, status, took, tuple(came[1:]), media_type=kind)
 
     def _follows(self, response: http.client.HTTPResponse) -> bool:
         """Follow a redirect within the origin; return True if the response was such a redirect.
@@ -199,7 +262,7 @@ class HttpConversation:
         """Return the first answer (with `several`, all answers), and the reason if no answer arrived."""
         if response.status == NEEDS_CREDENTIALS:
             return [], f"HTTP status {response.status}: {CREDENTIALS}"
-        kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+        kind = _media_type(response)
         location = response.getheader("Location") or ""
         if redirect := redirect_of("POST", urlunsplit(self._url), response.status, location):
             return [], redirect.reason
@@ -229,7 +292,7 @@ class HttpConversation:
                         answer = answer_server_request(value, self._log.declared)
                         self._post(answer, max(deadline - time.monotonic(), 0.1))
                 ids += own[: max(_MAX_IDS - len(ids), 0)]
-                if answers or not own or not _is_header_text(own[-1]) or time.monotonic() + _RETRY > deadline:
+                if answers or not own or not is_header_text(own[-1]) or time.monotonic() + _RETRY > deadline:
                     return answers, "" if answers else "the event stream ended without an answer"
                 time.sleep(_RETRY)
                 headers = {**self._headers(""), "Accept": "text/event-stream", "Last-Event-ID": own[-1]}
@@ -249,7 +312,8 @@ class HttpConversation:
         version, method, name = _routing(message)
         if version:
             headers |= {"MCP-Protocol-Version": version, "Mcp-Method": method}
-            return headers | ({"Mcp-Name": _header_value(name)} if name else {})
+            repeated = call_headers(self.schemas, message["params"]) if isinstance(message, dict) and name else {}
+            return headers | ({"Mcp-Name": header_value(name)} if name else {}) | repeated
         if self._session_id:
             headers["Mcp-Session-Id"] = self._session_id
         if self._revision:
@@ -277,7 +341,7 @@ class _OpenStream:
 
     def open(self, response: http.client.HTTPResponse, sock: socket.socket) -> None:
         """Read the server's response: a stream, or a single body."""
-        if (response.getheader("Content-Type") or "").startswith("text/event-stream"):
+        if _media_type(response) == "text/event-stream":
             self._lines, self._sock = _events(response, time.monotonic() + 3600, []), sock
         else:
             self._messages += _messages(decode(response.read(MAX_MESSAGE)))
@@ -346,6 +410,10 @@ def _messages(value: object) -> list[Json]:
     return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
 
 
+def _media_type(response: http.client.HTTPResponse) -> str:
+    return (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+
+
 def _shut_down(sock: socket.socket) -> None:
     with contextlib.suppress(OSError):  # already closed
         sock.shutdown(socket.SHUT_RDWR)
@@ -359,10 +427,11 @@ def _events(response: http.client.HTTPResponse, deadline: float, ids: list[str])
     """
     data: list[bytes] = []
     size = 0
+    mark = codecs.BOM_UTF8  # a stream, but no later line, may begin with a byte order mark
     while line := response.readline(MAX_MESSAGE):
         if time.monotonic() > deadline:
             raise TimeoutError
-        stripped = line.rstrip(b"\r\n")
+        stripped, mark = line.removeprefix(mark).rstrip(b"\r\n"), b""
         if not stripped and data:
             yield b"\n".join(data)
             data, size = [], 0
@@ -381,14 +450,3 @@ def _routing(message: Json | str) -> tuple[str, str, str]:
     version = (params.get("_meta") or {}).get(VERSION, "")
     method = str(message.get("method", ""))
     return str(version), method, str(params.get(METHODS[method].named, "") if method in METHODS else "")
-
-
-def _is_header_text(text: str) -> bool:
-    return text.isascii() and text.isprintable()
-
-
-def _header_value(text: str) -> str:
-    """Return a text as a header value: visible ASCII unchanged, other text as base64 (streamable-http, Headers)."""
-    if _is_header_text(text) and text == text.strip() and not text.startswith("=?"):
-        return text
-    return f"=?base64?{base64.b64encode(text.encode(errors='replace')).decode()}?="

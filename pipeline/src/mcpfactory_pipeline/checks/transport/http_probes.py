@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import http.client
 import json
 import time
@@ -98,6 +99,13 @@ def _with_code(wanted: int, code: int) -> HttpExpectation:
     return lambda answer: status(wanted)(answer) if answer.code == code else iter(())
 
 
+def _malformed(answer: HttpProbeAnswer) -> Iterator[Fault]:
+    """Expect the error for incomplete metadata, or for metadata that differs from a header."""
+    if answer.status != 400 or answer.code not in (INVALID_PARAMS, HEADER_MISMATCH):
+        words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {INVALID_PARAMS}"
+        yield http_fault(answer, words, _tolerated(answer))
+
+
 def _no(problem: Callable[[HttpProbeAnswer], bool], words: str = "{what} got status {status}") -> HttpExpectation:
     """Expect an answer without the given problem; `words` is a format string with `status` and `what`."""
 
@@ -127,7 +135,8 @@ def _stream(answer: HttpProbeAnswer) -> Iterator[Fault]:
         yield http_fault(answer, words, _tolerated(answer))
 
 
-def _mismatch(answer: HttpProbeAnswer) -> Iterator[Fault]:
+def mismatch(answer: HttpProbeAnswer) -> Iterator[Fault]:
+    """Expect the error for a header that differs from the body; another 4xx status has severity 1."""
     if answer.status != 400 or answer.code != HEADER_MISMATCH:
         words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {HEADER_MISMATCH}"
         yield http_fault(answer, words, _tolerated(answer))
@@ -144,7 +153,7 @@ def _accepted_or_refused(answer: HttpProbeAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"a notification got status {answer.status}")
 
 
-_no_mismatch = _no(lambda answer: answer.code == HEADER_MISMATCH, f"{{what}} got error {HEADER_MISMATCH}")
+no_mismatch = _no(lambda answer: answer.code == HEADER_MISMATCH, f"{{what}} got error {HEADER_MISMATCH}")
 _refused_or_error = _no(lambda answer: answer.status < 400 and answer.code is None)
 _refused = _no(lambda answer: answer.status < 400)
 _served = _no(lambda answer: answer.status >= 400)
@@ -308,26 +317,33 @@ _ROWS: Final = (
     HttpProbe("modern-origin", "modern", _FOREIGN_PAGE, status(403), {"Origin": FOREIGN_ORIGIN}, "tools/list"),
     HttpProbe("modern-dns-rebinding", "modern", headers=_REBOUND, method="tools/list"),
     *_origins("modern", "modern-origin", method="tools/list"),
-    HttpProbe("modern-no-version", "modern", "a request without MCP-Protocol-Version", _mismatch,
+    HttpProbe("modern-no-version", "modern", "a request without MCP-Protocol-Version", mismatch,
               {"MCP-Protocol-Version": None}, "tools/list"),
-    HttpProbe("modern-other-version", "modern", "a request whose MCP-Protocol-Version differs from its metadata", _mismatch,
+    HttpProbe("modern-other-version", "modern", "a request whose MCP-Protocol-Version differs from its metadata", mismatch,
               {"MCP-Protocol-Version": LATEST_HANDSHAKE}, "tools/list"),
-    HttpProbe("modern-no-method", "modern", "a request without Mcp-Method", _mismatch, {"Mcp-Method": None}, "tools/list"),
-    HttpProbe("modern-other-method", "modern", "a request whose Mcp-Method differs from its method", _mismatch,
-              {"Mcp-Method": "prompts/list"}, "tools/list"),
-    HttpProbe("modern-other-name", "modern", "a call whose Mcp-Name differs from its tool's name", _mismatch,
+    HttpProbe("modern-no-method", "modern", "a request without Mcp-Method", mismatch, {"Mcp-Method": None}, "tools/list"),
+    HttpProbe("modern-other-method", "modern", "a request whose Mcp-Method differs from its method", mismatch,
+              {"Mcp-Method": "server/discover"}, "tools/list"),
+    HttpProbe("modern-other-name", "modern", "a call whose Mcp-Name differs from its tool's name", mismatch,
               {"Mcp-Name": "mcpfactory_other"}, "tools/call", _params("tools/call")),
-    HttpProbe("modern-no-name", "modern", "a call without Mcp-Name", _mismatch, method="tools/call", params=_params("tools/call")),
-    HttpProbe("modern-other-prompt", "modern", "prompts/get with the Mcp-Name of another prompt", _mismatch,
+    HttpProbe("modern-no-name", "modern", "a call without Mcp-Name", mismatch, method="tools/call", params=_params("tools/call")),
+    HttpProbe("modern-other-prompt", "modern", "prompts/get with the Mcp-Name of another prompt", mismatch,
               {"Mcp-Name": "mcpfactory_other"}, "prompts/get", _params("prompts/get"), when=_known("prompts/get")),
-    HttpProbe("modern-other-resource", "modern", "resources/read with the Mcp-Name of another resource", _mismatch,
+    HttpProbe("modern-other-resource", "modern", "resources/read with the Mcp-Name of another resource", mismatch,
               {"Mcp-Name": "mcpfactory:other"}, "resources/read", _params("resources/read"), when=_known("resources/read")),
+    HttpProbe("modern-no-prompt-name", "modern", "prompts/get without Mcp-Name", mismatch, method="prompts/get",
+              params=_params("prompts/get"), when=_known("prompts/get")),
+    HttpProbe("modern-no-resource-name", "modern", "resources/read without Mcp-Name", mismatch, method="resources/read",
+              params=_params("resources/read"), when=_known("resources/read")),
     HttpProbe("modern-unknown-method", "modern", "an unknown method", _with_code(404, METHOD_NOT_FOUND),
               method="mcpfactory/nothing"),
     HttpProbe("modern-unknown-version", "modern", "an unknown revision", _with_code(400, UNSUPPORTED_VERSION),
               {"MCP-Protocol-Version": LATER_REVISION}, "tools/list", meta={VERSION: LATER_REVISION}),
     HttpProbe("modern-no-capabilities", "modern", "metadata without the client's capabilities",
               _with_code(400, INVALID_PARAMS), method="tools/list", meta={CAPABILITIES: None}),
+    # A server that also has sessions may treat a request without a revision as one of an older client.
+    HttpProbe("modern-no-revision", "modern", "metadata without a revision", _malformed, method="tools/list",
+              meta={VERSION: None}, when=lambda asker: "begin" not in asker.answers),
     HttpProbe("modern-get", "modern", "GET", status(405), {"Mcp-Method": None, "Accept": "text/event-stream"}, verb="GET"),
     HttpProbe("modern-array", "modern", "an array", _refused_or_error, method="tools/list", body=_SECOND),
     HttpProbe("modern-response", "modern", "a response", _refused_or_error, body=_RESPONSE),
@@ -335,18 +351,18 @@ _ROWS: Final = (
               method="notifications/mcpfactory/nothing"),
     HttpProbe("modern-last-event", "modern", "a request with Last-Event-ID, which is to be ignored,", _ok,
               {"Last-Event-ID": "mcpfactory-1"}, "tools/list"),
-    HttpProbe("modern-header-names-uppercase", "modern", "a request whose header names are in capitals", _no_mismatch,
+    HttpProbe("modern-header-names-uppercase", "modern", "a request whose header names are in capitals", no_mismatch,
               lambda _asker, plain: {name.upper(): value for name, value in plain.items()}, "tools/list"),
-    HttpProbe("modern-header-value-uppercase", "modern", "a request whose Mcp-Method differs from its method in case", _mismatch,
-              {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
-    HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", _no_mismatch,
+    HttpProbe("modern-header-value-uppercase", "modern", "a request whose Mcp-Method differs from its method in case", mismatch,
+              lambda _asker, plain: {**plain, "Mcp-Method": str(plain["Mcp-Method"]).upper()}, "tools/list"),
+    HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", no_mismatch,
               lambda _asker, plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
     # The first of these probes has invalid base64 in the header; in all others, the header and the name match.
-    HttpProbe("modern-invalid-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", _mismatch,
+    HttpProbe("modern-invalid-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", mismatch,
               {"Mcp-Name": "=?base64?mcpfactory!?="}, "tools/call", _call(NOTHING)),
-    HttpProbe("modern-half-base64-marker", "modern", _ONE_MARKER, _no_mismatch,
+    HttpProbe("modern-half-base64-marker", "modern", _ONE_MARKER, no_mismatch,
               {"Mcp-Name": _UNMARKED}, "tools/call", _call(_UNMARKED)),
-    HttpProbe("modern-encoded", "modern", "a call whose Mcp-Name is its tool's name in base64", _no_mismatch,
+    HttpProbe("modern-encoded", "modern", "a call whose Mcp-Name is its tool's name in base64", no_mismatch,
               {"Mcp-Name": f"=?base64?{base64.b64encode(_NAME.encode()).decode()}?="}, "tools/call", _call(_NAME)),
 )  # fmt: skip
 HTTP_PROBES: Final[Mapping[str, HttpProbe]] = {row.name: row for row in _ROWS}
@@ -405,6 +421,11 @@ class HttpProbeSender:
         self._unanswered = 0
 
     @property
+    def _listing(self) -> str:
+        """Return the method that probes send instead of `tools/list`, if the server has no tools."""
+        return next((method for method in self.known if method.endswith("/list")), "tools/list")
+
+    @property
     def loopback(self) -> bool:
         """Return True if the server's address is a loopback address."""
         return is_loopback(urlsplit(self.url).hostname)
@@ -433,6 +454,9 @@ class HttpProbeSender:
         begun = {"Mcp-Session-Id": session} if session is not None else {}
         self.sessions[answer.probe] = {**begun, "MCP-Protocol-Version": agreed}
 
+    def _method(self, probe: HttpProbe) -> str:
+        return self._listing if probe.method in ("", "tools/list") else probe.method
+
     def _message(self, probe: HttpProbe) -> Any:
         if not probe.method:
             return probe.body
@@ -440,11 +464,12 @@ class HttpProbeSender:
             key: value for key, value in {**per_request_meta(self._modern), **probe.meta}.items() if value is not None
         }
         params = probe.params(self) if callable(probe.params) else probe.params
-        told = probe.method.startswith("notifications/")
+        method = self._method(probe)
+        told = method.startswith("notifications/")
         message = {
             "jsonrpc": "2.0",
             **({} if told else {"id": "mcpfactory-http"}),
-            "method": probe.method,
+            "method": method,
             "params": {**params, "_meta": meta},
         }
         return [message, {**message, "id": probe.body}] if probe.body is not None else message
@@ -456,7 +481,7 @@ class HttpProbeSender:
         data = None if body is None else json.dumps(body).encode()
         plain: Headers = self.sessions.get(probe.session, {})
         if probe.lifecycle == "modern":
-            plain = {"MCP-Protocol-Version": self._modern, "Mcp-Method": probe.method or "tools/list"}
+            plain = {"MCP-Protocol-Version": self._modern, "Mcp-Method": self._method(probe)}
         headers = probe.headers(self, plain) if callable(probe.headers) else {**plain, **probe.headers}
         headers = {
             **_ACCEPT,
@@ -472,7 +497,7 @@ class HttpProbeSender:
             response = connection.getresponse()
             found = {name.lower(): ", ".join(response.headers.get_all(name, ())) for name in response.headers}
             stream: EventStreamAnswer | None = None
-            if not found.get("content-type", "").startswith("text/event-stream"):
+            if not found.get("content-type", "").lower().startswith("text/event-stream"):
                 text = _body(response)
             elif probe.verb == "GET":
                 text = b""
@@ -512,7 +537,8 @@ def _events(
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
     answer, other, data = b"", b"", list[bytes]()
     while not answer and read < _MOST and (piece := response.read1(_MOST)):
-        read += len(piece)
+        piece = piece if read else piece.removeprefix(codecs.BOM_UTF8)
+        read += len(piece) or 1
         *whole, rest = (rest + piece).split(b"\n")
         lines += whole
         for line in whole:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import json
 import os
@@ -26,6 +27,7 @@ from mcpfactory_pipeline.checks.transport.conversation import (
     escape_surrogates,
     is_acknowledgement,
     is_jsonrpc_answer,
+    progress_token,
     split_streams,
 )
 from mcpfactory_pipeline.isolation.processes import descendants, kill_known_processes
@@ -35,12 +37,14 @@ from mcpfactory_runtime.types import Json
 OVERSIZE_LINE: Final = "a line of more than 16 MB"
 # Control characters that ordinary output does not contain; tabs, line ends and ANSI escapes are allowed.
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_MARK: Final = "a byte order mark before a message"
 _TOO_DEEP: Final = "JSON that is nested too deeply to be read"
 _CONSTANT: Final = "a message with NaN or Infinity, which JSON does not have"
 _UTF8: Final = "write UTF-8 in every locale (Python: sys.stdout.reconfigure(encoding='utf-8'))"
 _HINTS: Final[Mapping[str, str]] = {
     OVERSIZE_LINE: "send shorter answers, or pages: clients do not read a message of that size",
     "UTF-16": _UTF8,
+    _MARK: "write UTF-8 without a byte order mark (Python: encoding='utf-8', not 'utf-8-sig')",
     "binary data": "put bytes into content as base64, and write nothing but messages to stdout",
     "text that is not UTF-8": _UTF8,
     "two messages on a line": "end each message with a line break, and let one thread write at a time",
@@ -91,7 +95,9 @@ _MAX_POLLUTION: Final = 20  # maximum number of stored stdout lines that are not
 _MOST_ARRAYS: Final = 1_000  # maximum number of batches with stored ids
 _MAX_NOTIFICATIONS: Final = 1_000  # maximum number of stored notifications
 _MAX_WAITING: Final = 1_000  # maximum number of unread messages, so that no server can fill the memory
+_RACE: Final = 0.1  # seconds; messages that follow sooner may have been written before the cancellation was read
 _MOMENT: Final = 0.5  # seconds to wait for a late answer to an invalid message
+_UNDER_WAY: Final = 0.1  # seconds to wait for messages that the server sent before it read a cancellation
 END_PATIENCE: Final = 4.0  # seconds to wait for the exit of a process; the process is then killed
 _DRAIN: Final = 5.0  # seconds to wait until the server reads a message
 _KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
@@ -281,6 +287,28 @@ class StdioConversation:
         self.session.exchanges += exchanges
         return exchanges
 
+    async def cancel(
+        self, request: Json, later: Json, seconds: float, patience: float
+    ) -> tuple[WireExchange, tuple[Json, ...]]:
+        """Send a request that takes `seconds`, cancel it soon, and send the request `later`. Never raises.
+
+        Return the exchange of `later`, and the messages about the canceled request that arrive well after its answer.
+        """
+        token = progress_token(request)
+        self._listened.append(request["id"])
+        began = time.monotonic()
+        await self._write(request)
+        await asyncio.sleep(seconds / 4)
+        await self._write(cancellation_message(request))
+        exchange = await self.ask(later, patience)
+        await asyncio.sleep(_RACE)
+        heard = self._log.heard = []
+        await asyncio.sleep(max(began + seconds + _MOMENT - time.monotonic(), 0))
+        self._log.heard = None
+        answered = exchange.result is not None
+        late = (one for one in heard if one.get("id") == request["id"] or _progresses(one, token))
+        return exchange, tuple(late) if answered else ()
+
     async def listen(
         self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()
     ) -> tuple[NotificationStream, ...]:
@@ -290,13 +318,13 @@ class StdioConversation:
             await self._write(request)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._heard(number), patience)
-        if calls:
-            await asyncio.sleep(_MOMENT)  # notifications may follow the answer
-        self._listened += [request["id"] for request in calls]
-        self._log.heard = None  # some servers answer the requests of canceled streams
+        await asyncio.sleep(_MOMENT)  # notifications may follow an answer, and some servers send messages at intervals
+        self._listened += [request["id"] for request in (*requests, *calls)]
+        self._log.heard = []  # ignored: further notifications, and answers to the canceled requests, may be under way
         for request in requests:
-            self._listened.append(request["id"])
             await self._write(cancellation_message(request))
+        await asyncio.sleep(_UNDER_WAY)
+        self._log.heard = None
         return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
@@ -399,6 +427,9 @@ class StdioConversation:
 
     def _handle_line(self, line: bytes) -> None:
         self._news.set()
+        if line.startswith(codecs.BOM_UTF8):
+            self._note_pollution(line[:500].decode(errors="replace"), _MARK)
+            line = line.removeprefix(codecs.BOM_UTF8)
         value = decode(line)
         # One of the revisions allows batches, which are lists of messages.
         messages = value if isinstance(value, list) and value else [value]
@@ -433,6 +464,11 @@ class StdioConversation:
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _progresses(message: Json, token: object) -> bool:
+    params = message.get("params")
+    return isinstance(params, dict) and token is not None and params.get("progressToken") == token
 
 
 def _open_files(pid: int, pattern: str = "*") -> set[int]:
