@@ -26,8 +26,8 @@ be closed.
 
 Requirements are in our own words, with the server as subject; sections are those of the newest revision that has them.
 
-The column *gates* has the [rules](rules.md) of `mcpfactory validate` that report the usual violations by any server, and
-then close a gate. For the other MUST requirements, see [the reasons](#must-requirements-that-close-no-gate).
+The column *gates* has the [rules](rules.md) of `mcpfactory validate` that close a gate if a server violates the requirement.
+Milder forms of a violation, such as another error code, may only cost points. For the other MUST requirements, see [the reasons](#must-requirements-that-close-no-gate).
 """
 
 

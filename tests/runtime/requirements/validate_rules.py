@@ -1,7 +1,7 @@
 """Rules of `mcpfactory validate` that close a gate for a violation of a MUST requirement, or why no rule does.
 
-`GATES` names the rules that report the usual violations of a row; a rare violation can pass. `NO_GATE` has the reason
-for each other MUST row. `test_table` compares both with the rows and the rules.
+`GATES` names the rules that close a gate for a violation of a row; milder forms of a violation may only cost points.
+`NO_GATE` has the reason for each other MUST row. `test_table` compares both with the rows and the rules.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ _REASONS: Final = {
     ): "message.error-without-id message.not-json message.not-json-rpc message.params-object stdio.wrong-line",
     "only a finding (`content.meta-keys`): no client reads keys that it does not know": "meta.key-grammar",
     "only a finding (`legacy.early-ping`): clients hardly send a ping before initialize": "initialize.ping-before",
-    "only a finding (`content.revision`): sessions of older revisions are rare": "initialize.respect-version fallback.no-link",
+    "only a finding (`content.revision`): the oldest revisions say SHOULD": "initialize.respect-version fallback.no-link",
     (
         "only a finding (`legacy.batch`, `legacy.batch-without-requests`, `legacy.batch-empty`, "
         "`legacy.batch-initialize`): clients hardly send batches, and the next revision dropped them"
