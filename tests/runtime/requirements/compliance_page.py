@@ -10,6 +10,7 @@ from mcpfactory_runtime.revisions import LATEST, R2024_11_05, REVISIONS
 from tests.runtime.requirements.marks import RUNTIME, marked
 from tests.runtime.requirements.model import Row
 from tests.runtime.requirements.table import ROWS
+from tests.runtime.requirements.validate_rules import GATES, NO_GATE
 
 _FOLDER = RUNTIME.parents[1] / "docs" / "reference"
 
@@ -24,6 +25,9 @@ be closed.
 - **author**: nobody but the author of a server (or who deploys it) can meet it; the runtime gives the means.
 
 Requirements are in our own words, with the server as subject; sections are those of the newest revision that has them.
+
+The column *gates* has the [rules](rules.md) of `mcpfactory validate` that close a gate if a server violates the requirement.
+Milder forms of a violation, such as another error code, may only cost points. For the other MUST requirements, see [the reasons](#must-requirements-that-close-no-gate).
 """
 
 
@@ -36,7 +40,7 @@ def draw() -> str:
     areas: dict[str, list[Row]] = defaultdict(list)
     for row in ROWS:
         areas[row.id.partition(".")[0]].append(row)
-    parts = [HEAD, _counts(), _gaps(), *(_area(name, rows, tests) for name, rows in areas.items())]
+    parts = [HEAD, _counts(), _gaps(), *(_area(name, rows, tests) for name, rows in areas.items()), _no_gates()]
     return "\n".join(parts)
 
 
@@ -67,14 +71,26 @@ def _area(name: str, rows: list[Row], tests: dict[str, list[tuple[Path, str]]]) 
     lines = [
         f"## {name}",
         "",
-        "| id | the server … | level | revisions | section | shown by |",
-        "|---|---|---|---|---|---|",
+        "| id | the server … | level | revisions | section | shown by | gates |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         text = row.text + (f" ({row.note})" if row.note else "")
         span = "all" if (row.since, row.until) == (R2024_11_05, LATEST) else _span(row)
         where = f"{span}; {', '.join(row.on)}" if row.on else span
-        lines.append(f"| `{row.id}` | {text} | {row.level} | {where} | {row.section} | {_shown(row, tests[row.id])} |")
+        gates = "<br>".join(f"`{rule}`" for rule in GATES.get(row.id, ()))
+        shown = _shown(row, tests[row.id])
+        lines.append(f"| `{row.id}` | {text} | {row.level} | {where} | {row.section} | {shown} | {gates} |")
+    return "\n".join(lines) + "\n"
+
+
+def _no_gates() -> str:
+    rows: dict[str, list[str]] = defaultdict(list)
+    for name, reason in NO_GATE.items():
+        rows[reason].append(f"`{name}`")
+    head = f"{len(GATES)} MUST requirements close a gate of `mcpfactory validate`, {len(NO_GATE)} close none.\n"
+    lines = ["## MUST requirements that close no gate", "", head, "| why | requirements |", "|---|---|"]
+    lines += [f"| {reason} | {', '.join(names)} |" for reason, names in rows.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_runtime.revisions import REVISIONS
 from tests.runtime.requirements.marks import RUNTIME, Marked, marked
 from tests.runtime.requirements.model import Row
 from tests.runtime.requirements.table import ROWS, TABLE
+from tests.runtime.requirements.validate_rules import GATES, NO_GATE
 
 TESTS = marked()
 NAMED = {name for test in TESTS for name in test.rows}
@@ -48,6 +51,24 @@ def test_rows_are_told_apart_and_hold_in_some_revision() -> None:
     assert {row.level for row in ROWS} == {"MUST", "SHOULD"}
     assert len(ROWS) >= 250
     assert all(sum(revision in row.revisions for row in ROWS) >= 80 for revision in REVISIONS.values())
+
+
+def test_every_must_row_has_a_gate_or_a_reason() -> None:
+    musts = {row.id for row in ROWS if row.level == "MUST"}
+    assert sorted(musts - GATES.keys() - NO_GATE.keys()) == []
+    assert sorted((GATES.keys() | NO_GATE.keys()) - musts) == []
+    assert sorted(GATES.keys() & NO_GATE.keys()) == []
+
+
+def test_gates_exist_and_apply_to_a_revision_of_the_row() -> None:
+    known = {rule.id: rule for rule in RULES}
+    named = [(row, rule) for row, rules in GATES.items() for rule in rules]
+    assert [(row, rule) for row, rule in named if rule not in known or not known[rule].gate] == []
+    for row, name in named:
+        rule, revisions = known[name], [revision.name for revision in TABLE[row].revisions]
+        assert any(rule.since <= one and (not rule.until or one <= rule.until) for one in revisions), (row, name)
+    quoted = {name for reason in NO_GATE.values() for name in re.findall(r"`([a-z-]+\.[a-z0-9-]+)`", reason)}
+    assert sorted(quoted - known.keys()) == []
 
 
 @pytest.fixture
