@@ -36,7 +36,7 @@ def test_a_flood_on_streams_is_kept_up_to_a_bound_and_looked_at_once(monkeypatch
     assert len(looked) == 10_000
 
 
-CANARIES: Any = SimpleNamespace(files=[Path("/x"), Path("/y")], url="http://127.0.0.1:1")
+CANARIES: Any = SimpleNamespace(files=[Path("/x"), Path("/y")], url="http://127.0.0.1:1", url_forms=[])
 
 
 @parametrize_subtests(
