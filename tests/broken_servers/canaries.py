@@ -100,15 +100,6 @@ class HealthyArchivist(Reading):
         return file.startswith(folder + "/")
 
 
-class Neighbor(HealthyArchivist):
-    """Compares only the beginning of a path with its folder."""
-
-    rule = "security.path-prefix"
-
-    def is_inside(self, file: str, folder: str) -> bool:
-        return file.startswith(folder)
-
-
 class HealthyScratchpad(Reading):
     """Reads temporary files only, which is its purpose."""
 

@@ -79,7 +79,7 @@ _GATES: Final = {
     "schemas.input-valid schemas.input-object": "tools.input-schema",
     "api-failures.is-error": "tools.tool-failure",
     (
-        "tool-calls.argument-validation security.path-traversal security.path-prefix security.command-injection "
+        "tool-calls.argument-validation security.path-traversal security.command-injection "
         "security.template-injection security.option-injection security.sql-injection"
     ): "tools.validate",
     "security.secret-exposure security.credentials-in-texts": "tools.sanitize logging.no-secrets",

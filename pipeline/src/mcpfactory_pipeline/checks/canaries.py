@@ -24,7 +24,7 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.types import Json
 
-CanaryKind = Literal["file", "command", "template", "address", "address form", "query", "option", "sibling"]
+CanaryKind = Literal["file", "command", "template", "address", "address form", "query", "option"]
 
 WORDS: Final = "mcpfactory-bait-7c1d90e2: a reader of this left its folder"
 _FACTORS: Final = (40013, 3)

@@ -14,11 +14,10 @@ from mcpfactory_pipeline.checks.canaries import (
     canary_template_probes,
     canary_tool_probes,
 )
-from mcpfactory_pipeline.checks.evidence import Evidence, answer_text, sent_arguments
+from mcpfactory_pipeline.checks.evidence import Evidence, sent_arguments
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.option_canaries import send_option_canaries
 from mcpfactory_pipeline.checks.requester import Requester
-from mcpfactory_pipeline.checks.sibling_canaries import send_sibling_canaries
 from mcpfactory_pipeline.checks.sql_canaries import send_sql_canaries
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
@@ -70,9 +69,6 @@ async def send_canaries(
     evidence.canaries += await send_option_canaries(tools, made, ask, may_continue)
     tools = [(name, tool) for name, tool in tools if name in queried]
     evidence.canaries += await send_sql_canaries(tools, made, ask, may_continue)
-    texts = [*map(str, evidence.server.values()), *(tool.get("description") or "" for _, tool in evidence.named_tools)]
-    texts += [answer_text(call.exchange)[:_READ] for call in evidence.calls]
-    evidence.canaries += await send_sibling_canaries(tools, made, list(map(str, texts)), ask, may_continue)
 
 
 def _was_taken(probe: CanaryProbe, evidence: Evidence) -> bool:

@@ -200,13 +200,6 @@ row("security.path-traversal", 3, gate=True, over=CanarySubjects("file", "a path
     hint=("join the value below one folder, resolve it, and refuse a result outside the folder "
           "(mcpfactory_runtime.safe_join)"))  # fmt: skip
 
-row("security.path-prefix", 3, gate=True,
-    over=CanarySubjects("sibling", "a path", "a path passes the check of the folder if only its beginning equals the "
-                        "folder's name"),
-    statement="A tool that refuses paths outside its folder also refuses a folder beside it whose name begins alike.",
-    source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
-    hint="compare whole path components (Python: Path.is_relative_to), not the beginning of the text")  # fmt: skip
-
 row("security.command-injection", 5, gate=True,
     over=CanarySubjects("command", "free text", "the answer contains the output of a shell command in the value"),
     statement="No value of an argument is run as a command.",
