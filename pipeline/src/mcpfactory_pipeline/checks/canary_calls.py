@@ -22,7 +22,6 @@ from mcpfactory_pipeline.checks.sql_canaries import send_sql_canaries
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
 
-_READ: Final = 500  # characters; names of folders are searched only in this part of an answer
 _CANARY: Final = 3.0  # seconds; timeout of the answer to a canary
 
 
