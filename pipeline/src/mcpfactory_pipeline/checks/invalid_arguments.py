@@ -17,9 +17,8 @@ from mcpfactory_runtime.schemas.walk import (
     items_schema_of,
     properties_of,
     required_of,
-    resolve,
-    subschemas_of,
     types_of,
+    without_null,
 )
 from mcpfactory_runtime.types import Json
 
@@ -97,7 +96,7 @@ def _object_violations(
 
 def _violations(part: Any, value: Any, root: Mapping[str, Any], path: str, depth: int) -> Iterator[_Violation]:
     """Yield the violations of one value, the value itself first, then its members and items."""
-    part = _only_branch(part, root)
+    part = without_null(part, root)
     kinds = [kind for kind in types_of(part) if kind != "null"] if isinstance(part, dict) else []
     if len(kinds) > 1 or not isinstance(part, dict):
         return
@@ -116,16 +115,6 @@ def _violations(part: Any, value: Any, root: Mapping[str, Any], path: str, depth
         first = value[0] if value else sample_value(items, root)
         for one in _violations(items, first, root, f"{path}[0]", depth + 1):
             yield replace(one, value=[one.value, *value[1:]])
-
-
-def _only_branch(part: Any, root: Mapping[str, Any]) -> Any:
-    """Return the schema itself, or its only branch besides null, which is how libraries write optional arguments."""
-    part = resolve(part, root)
-    branches = [resolve(one, root) for one in subschemas_of(part, "anyOf", "oneOf")]
-    other = [one for one in branches if types_of(one) != ["null"]]
-    if not branches:
-        return part
-    return {**part, **other[0]} if len(other) == 1 and isinstance(other[0], dict) else None
 
 
 _Values = Callable[[Mapping[str, Any], str, Any, Mapping[str, Any]], Iterator[Any]]

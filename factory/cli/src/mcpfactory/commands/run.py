@@ -20,7 +20,7 @@ import typer
 from mcpfactory import completion, output
 from mcpfactory.options import AsJson, Channel, Demo, Host, Http, Mode, Name, Port, Profile, Root, selected_workspace
 from mcpfactory_runtime.errors import Exit
-from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, subschemas_of, types_of
+from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, types_of, without_null
 from mcpfactory_runtime.server.generated.catalog import MODES
 
 if TYPE_CHECKING:
@@ -220,22 +220,16 @@ def _given(text: str) -> str | _File:
         output.fail(f"{path} cannot be read: {reason}", f"check the path; for the text {text!r}, write '@{text}'")
 
 
-def _merge_pairs(declared: Mapping[str, Any], pairs: Iterable[tuple[str, str | _File]]) -> dict[str, Any]:
-    """Return the values of the arguments. The values of a repeated array argument are one array."""
+def _merge_pairs(schema: Mapping[str, Any], pairs: Iterable[tuple[str, str | _File]]) -> dict[str, Any]:
+    """Return the values of the arguments of an input schema. The values of a repeated array argument are one array."""
     values: dict[str, Any] = {}
     for name, given in pairs:
-        schema = _without_null(declared.get(name))
-        value = _argument_value(schema, given)
-        if name in values and "array" not in types_of(schema):
+        wanted = without_null(properties_of(schema).get(name), schema)
+        value = _argument_value(wanted, given)
+        if name in values and "array" not in types_of(wanted):
             output.usage_error(f"--arg {name} was given twice, and is not a list", "give it once")
         values[name] = values[name] + value if name in values else value
     return values
-
-
-def _without_null(schema: Any) -> Any:
-    """Return the only branch of `anyOf` or `oneOf` that is not null, as in optional arguments of FastAPI."""
-    branches = [branch for branch in subschemas_of(schema, "anyOf", "oneOf") if types_of(branch) != ["null"]]
-    return branches[0] if len(branches) == 1 else schema
 
 
 def _argument_value(schema: Any, given: str | _File) -> Any:
@@ -299,8 +293,7 @@ async def _call(
                 Exit.NOT_FOUND,
             )
         schema = tools[tool]["inputSchema"]
-        declared = properties_of(schema)
-        arguments = typed.whole | _merge_pairs(declared, typed.pairs)
+        arguments = typed.whole | _merge_pairs(schema, typed.pairs)
         try:
             result: dict[str, Any] = await client.call_tool(tool, arguments)
         except McpError as error:

@@ -165,6 +165,17 @@ def _at(root: Any, reference: str) -> Any:
     return root
 
 
+def without_null(schema: Any, root: Mapping[str, Any]) -> Any:
+    """Return a schema with the keywords of its only branch of `anyOf` or `oneOf` that is not null.
+
+    Libraries write optional values in this way. References are followed. Other schemas are returned unchanged.
+    """
+    schema = resolve(schema, root)
+    branches = [resolve(branch, root) for branch in subschemas_of(schema, "anyOf", "oneOf")]
+    others = [branch for branch in branches if types_of(branch) != ["null"]]
+    return {**schema, **others[0]} if len(others) == 1 and isinstance(others[0], Mapping) else schema
+
+
 def references(schema: Any) -> Iterator[str]:
     """Yield the name of the definition for each reference in a schema, with repetitions."""
     waiting = [schema]
