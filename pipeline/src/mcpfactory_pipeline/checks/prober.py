@@ -162,17 +162,7 @@ class ServerProber:
             if self._sandbox is not None and self._process is not None:
                 await call_in_sandbox(evidence, self._requests, self._sandbox, self._process, self._canaries)
             if self._target.url is not None:
-                modern, left, credentials = self._requests.modern, self._requests.seconds_left, self._target.headers
-                about = (evidence.lifecycles, modern, left, evidence.answered_reads)
-                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=credentials)
-                if "modern" in evidence.lifecycles:
-                    begin = partial(HttpProbeSender, self._url, modern, left, credentials=credentials)
-                    evidence.header_arguments = await asyncio.to_thread(probe_arguments, evidence, begin)
-                if self._requests.seconds_left() > 0:
-                    clients = (self._url, self._target.headers, self._planned, self._requests)
-                    await observe_clients_at(evidence, *clients)
-                else:
-                    evidence.missing["http"] = _OVER
+                await self._probe_url()
         else:
             evidence.missing.setdefault("*", "the server did not answer")
         if (evidence.needs_credentials or self._target.headers) and self._requests.seconds_left() > 0:
@@ -181,6 +171,19 @@ class ServerProber:
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}
         per_request = [self._requests.modern] if "modern" in evidence.lifecycles else []
         evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *per_request)
+
+    async def _probe_url(self) -> None:
+        evidence, credentials = self.evidence, self._target.headers
+        modern, left = self._requests.modern, self._requests.seconds_left
+        about = (evidence.lifecycles, modern, left, evidence.answered_reads)
+        evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=credentials)
+        if "modern" in evidence.lifecycles:
+            begin = partial(HttpProbeSender, self._url, modern, left, credentials=credentials)
+            evidence.header_arguments = await asyncio.to_thread(probe_arguments, evidence, begin)
+        if left() > 0:
+            await observe_clients_at(evidence, self._url, credentials, self._planned, self._requests)
+        else:
+            evidence.missing["http"] = _OVER
 
     # --- the sessions ---
 
