@@ -85,9 +85,8 @@ def _extensions(evidence: Evidence) -> RuleSubjects[str] | RuleOutcome:
     result = evidence.discover.result if evidence.discover else None
     declared = (result or {}).get("capabilities")
     names = declared.get("extensions") if isinstance(declared, dict) else None
-    return (
-        RuleSubjects(list(names)) if isinstance(names, dict) and names else not_applicable("no extension is declared")
-    )
+    found = list(names) if isinstance(names, dict) else []
+    return RuleSubjects(found) if found else not_applicable("no extension is declared")
 
 
 @rule("modern.extension-names", 3, gate=True, over=_extensions,
