@@ -136,7 +136,7 @@ _NEAR: Final = 1_000  # random ids do not differ by a smaller number only
 
 
 @rule("tasks.guessable-ids", 3, gate=True,
-      statement="If other clients reach the server without credentials, task IDs are not consecutive numbers.",
+      statement="If other clients reach the server without credentials, no task ID can be guessed from the ID before it.",
       source=f"{_PAGE}, Task Isolation and Access Control: IDs must be cryptographically secure",
       hint="use a random UUID as taskId")  # fmt: skip
 def _guessable(evidence: Evidence) -> RuleOutcome:
