@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.broken_servers.healthy import META, Json, RpcError, SampleServer, text
-from tests.broken_servers.input_requests import Asking
+from tests.broken_servers.healthy import Json, SampleServer, text
+from tests.broken_servers.input_requests import HealthyDemanding
 
 # Name → the rule that must report it. The fault of the handler has the name of the rule, or the name after the colon.
 CHANGES = {
@@ -120,17 +120,12 @@ class HealthyTagger(Served):
         return text(f"{arguments['name']}\n{arguments['company']}")
 
 
-class Unstatused(Asking):
+class Unstatused(HealthyDemanding):
     """Refuses clients without a capability with status 200."""
 
     rule = "http.modern-status"
     at_url = True
     amiss = frozenset({"json"})
-
-    def must_ask(self, params: Json) -> bool:
-        if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
-            raise RpcError(-32021, "this tool asks a person", {"requiredCapabilities": {"elicitation": {}}})
-        return super().must_ask(params)
 
 
 class HealthyLogger(Served):

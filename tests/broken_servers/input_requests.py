@@ -49,16 +49,15 @@ class HealthyHalver(Asking):
 
 
 class HealthyDemanding(Asking):
-    """Refuses clients that it cannot ask."""
+    """Refuses clients without elicitation, as the specification requires."""
 
     code = -32021
-    data: ClassVar[Json] = {"requiredCapabilities": {"elicitation": {}}}
+    needed: ClassVar[Any] = {"elicitation": {"form": {}}}
 
-    def per_request(self, method: str, params: Json) -> Json:
-        told = params["_meta"].get(META + "clientCapabilities")
-        if method == "tools/call" and params["name"] == "moon_phase" and told == {}:
-            raise RpcError(self.code, "a person must be asked", self.data)
-        return super().per_request(method, params)
+    def must_ask(self, params: Json) -> bool:
+        if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
+            raise RpcError(self.code, "this tool asks a person", {"requiredCapabilities": self.needed})
+        return super().must_ask(params)
 
 
 class Overgeneral(HealthyDemanding):
@@ -97,27 +96,11 @@ class Presumptuous(Asking):
         return self.able and "inputResponses" not in params
 
 
-class Demanding(Asking):
+class Demanding(HealthyDemanding):
     """Lists the missing capabilities of a client in a list, not in an object."""
 
     rule = "modern.error-data"
-
-    def needs(self) -> Any:
-        return ["elicitation"]
-
-    def must_ask(self, params: Json) -> bool:
-        if "elicitation" not in params["_meta"][META + "clientCapabilities"]:
-            raise RpcError(-32021, "this tool asks a person", {"requiredCapabilities": self.needs()})
-        return super().must_ask(params)
-
-
-class HealthyDemander(Demanding):
-    """Refuses clients without elicitation, as the specification requires."""
-
-    rule = ""
-
-    def needs(self) -> Any:
-        return {"elicitation": {"form": {}}}
+    needed: ClassVar[Any] = ["elicitation"]
 
 
 class Oblivious(SampleServer):

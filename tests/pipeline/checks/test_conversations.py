@@ -15,13 +15,14 @@ pytestmark = pytest.mark.anyio
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
-async def test_a_server_that_does_not_read_ends_no_validation(tmp_path, monkeypatch):
+async def test_write_to_a_server_that_does_not_read_times_out(tmp_path, monkeypatch):
     monkeypatch.setattr(stdio, "_DRAIN", 0.2)
     command = (sys.executable, "-c", "import time; time.sleep(3600)")
     server = await StdioConversation.start(command, tmp_path, {}, "asleep")
     assert isinstance(server, StdioConversation)
     answer = await server.ask({**PING, "params": {"_meta": {"padding": "x" * 1_000_000}}}, 0.2)
     await server.close(terminate=True)
+    assert answer.received is None
     assert "did not read" in answer.problem
 
 
@@ -41,11 +42,11 @@ class Closing(LoopbackHandler):
         self.answer(200, text.encode(), "text/event-stream")
 
 
-async def test_a_closed_stream_is_continued():
+async def test_stream_closed_after_an_event_is_resumed():
     with serving(Closing) as url:
         assert (await HttpConversation(url, "test").ask(PING, 5)).result == {}
 
 
-async def test_an_event_id_that_is_no_header_ends_no_validation():
+async def test_event_id_that_is_not_a_header_value_is_not_sent():
     with serving(type("Foreign", (Closing,), {"event_id": "日本"})) as url:
         assert "without an answer" in (await HttpConversation(url, "test").ask(PING, 5)).problem

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks.canaries import canary_tool_probes
-from mcpfactory_pipeline.checks.client_capabilities import tamper_request_state
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, Session
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
+from mcpfactory_pipeline.checks.modified_states import tamper_request_state
 from mcpfactory_pipeline.checks.resource_templates import expand_uri_template, listed_uri_templates
 from mcpfactory_pipeline.checks.samples import extra_valid_arguments, extreme_arguments, vary_texts_and_numbers
 from mcpfactory_pipeline.checks.transport import conversation

@@ -6,8 +6,6 @@ roots, because some servers replace their folders with the client's roots.
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -109,29 +107,3 @@ def input_retry_params(exchange: WireExchange, state: str = "") -> Json:
     answers = {"inputResponses": {key: answer_input_request(one) for key, one in asked.items()}} if asked else {}
     sent = state or request_state(exchange)
     return {**params, **answers, **({"requestState": sent} if sent else {})}
-
-
-def tamper_request_state(state: str) -> str:
-    """Return a modified state: JSON (plain or base64) with other values, or text with one other character."""
-    padded = state + "=" * (-len(state) % 4)
-    try:
-        return json.dumps(_modified(json.loads(state)))
-    except (ValueError, RecursionError):
-        pass
-    try:
-        value = json.loads(base64.urlsafe_b64decode(padded.replace("+", "-").replace("/", "_")))
-        encoded = base64.urlsafe_b64encode(json.dumps(_modified(value)).encode()).decode()
-    except (ValueError, RecursionError):
-        middle = len(state) // 2
-        return f"{state[:middle]}{'b' if state[middle] == 'a' else 'a'}{state[middle + 1 :]}"
-    return encoded if state.endswith("=") else encoded.rstrip("=")
-
-
-def _modified(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _modified(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_modified(one) for one in value]
-    if isinstance(value, bool):
-        return not value
-    return value + 1 if isinstance(value, int | float) else f"{value}a"

@@ -197,7 +197,7 @@ class WireExchange:
 
     @property
     def server_ended(self) -> bool:
-        """True if the server ended, or stopped reading, instead of answering (stdio)."""
+        """Return True if the server ended, or stopped reading, instead of answering (stdio)."""
         return self.problem.startswith("the server ")
 
     @property

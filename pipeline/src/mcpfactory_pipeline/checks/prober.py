@@ -40,21 +40,11 @@ from mcpfactory_pipeline.checks.cancellations import cancel_slow_call
 from mcpfactory_pipeline.checks.client_capabilities import (
     FEATURES,
     FEATURES_IN_CALLS,
-    asks_for_input,
     first_requests_by_target,
-    input_retry_params,
     needed_client_capability,
     params_without_meta,
-    request_state,
-    tamper_request_state,
 )
-from mcpfactory_pipeline.checks.evidence import (
-    Evidence,
-    Lifecycle,
-    ModifiedStateAnswer,
-    RecordedCall,
-    Session,
-)
+from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, RecordedCall, Session
 from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
     HANDSHAKES,
@@ -66,6 +56,7 @@ from mcpfactory_pipeline.checks.exchange import (
     initialize_params,
 )
 from mcpfactory_pipeline.checks.logged_calls import call_with_log_levels
+from mcpfactory_pipeline.checks.modified_states import repeat_input_requests
 from mcpfactory_pipeline.checks.probes import (
     LISTS,
     NOTHING_TO_ASK,
@@ -171,17 +162,7 @@ class ServerProber:
             if self._sandbox is not None and self._process is not None:
                 await call_in_sandbox(evidence, self._requests, self._sandbox, self._process, self._canaries)
             if self._target.url is not None:
-                modern, left, credentials = self._requests.modern, self._requests.seconds_left, self._target.headers
-                about = (evidence.lifecycles, modern, left, evidence.answered_reads)
-                evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=credentials)
-                if "modern" in evidence.lifecycles:
-                    begin = partial(HttpProbeSender, self._url, modern, left, credentials=credentials)
-                    evidence.header_arguments = await asyncio.to_thread(probe_arguments, evidence, begin)
-                if self._requests.seconds_left() > 0:
-                    clients = (self._url, self._target.headers, self._planned, self._requests)
-                    await observe_clients_at(evidence, *clients)
-                else:
-                    evidence.missing["http"] = _OVER
+                await self._probe_url()
         else:
             evidence.missing.setdefault("*", "the server did not answer")
         if (evidence.needs_credentials or self._target.headers) and self._requests.seconds_left() > 0:
@@ -190,6 +171,19 @@ class ServerProber:
         spoken = {str((one.result or {}).get("protocolVersion")) for one in evidence.handshakes.values()}
         per_request = [self._requests.modern] if "modern" in evidence.lifecycles else []
         evidence.revisions = (*(revision for revision in HANDSHAKES if revision in spoken), *per_request)
+
+    async def _probe_url(self) -> None:
+        evidence, credentials = self.evidence, self._target.headers
+        modern, left = self._requests.modern, self._requests.seconds_left
+        about = (evidence.lifecycles, modern, left, evidence.answered_reads)
+        evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=credentials)
+        if "modern" in evidence.lifecycles:
+            begin = partial(HttpProbeSender, self._url, modern, left, credentials=credentials)
+            evidence.header_arguments = await asyncio.to_thread(probe_arguments, evidence, begin)
+        if left() > 0:
+            await observe_clients_at(evidence, self._url, credentials, self._planned, self._requests)
+        else:
+            evidence.missing["http"] = _OVER
 
     # --- the sessions ---
 
@@ -284,7 +278,7 @@ class ServerProber:
                 await self._probe(conversation, "modern-list", self._requests.message("tools/list"))
                 await self._probe_all(conversation, "first contact")
                 await self._read_again(conversation)
-            await self._ask_again(conversation)
+            await repeat_input_requests(evidence, conversation, self._requests, self._may_repeat)
             await self._listen(conversation, result)
             if self._cases is None:
                 await call_with_log_levels(evidence, conversation, self._requests)
@@ -298,25 +292,6 @@ class ServerProber:
         good = [one for one in [*reads, *calls] if one is not None and one.result is not None]
         for method, params in [*((one.method, params_without_meta(one.sent)) for one in good), *self._asking]:
             await self._requests.request(conversation, method, params)
-
-    async def _ask_again(self, conversation: Conversation) -> None:
-        """Repeat the requests that need input from the client: without capabilities, then with a modified state."""
-        evidence = self.evidence
-        asked = (rounds[0].sent for rounds in evidence.dialogues)
-        for method, params in first_requests_by_target(one for one in asked if self._may_repeat(one)):
-            if self._requests.seconds_left() <= 0:
-                return
-            await self._requests.exchange(conversation, self._requests.message(method, params, features={}))
-            first = await self._requests.exchange(conversation, self._requests.message(method, params))
-            if not (state := request_state(first)):
-                continue
-            changed = input_retry_params(first, tamper_request_state(state))
-            answer = await self._requests.exchange(conversation, self._requests.message(method, changed))
-            if answer.failed or asks_for_input(answer):
-                continue
-            await self._requests.request(conversation, method, params)
-            ends = (one[-1] for one in evidence.dialogues if one[0].params.get("name") == params.get("name"))
-            evidence.modified_states.append(ModifiedStateAnswer(answer, tuple(ends)))
 
     async def _listen(self, conversation: Conversation, result: Json) -> None:
         """Open notification streams with different filters, then a stream with an invalid filter.

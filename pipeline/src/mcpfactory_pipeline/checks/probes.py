@@ -256,7 +256,7 @@ _SEPARATED: Final = {"mcpfactory.example/text": "a\u2028b\u2029c\u0085d \u00e9 \
 
 
 def _unescaped(method: str, meta: Mapping[str, Any]) -> str:
-    """Return a request with unescaped line separators of Unicode in its metadata."""
+    """Return a request with unescaped Unicode line separators in its metadata."""
     message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"_meta": {**_SEPARATED, **meta}}}
     return json.dumps(message, ensure_ascii=False)
 

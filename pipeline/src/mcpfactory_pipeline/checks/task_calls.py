@@ -59,6 +59,12 @@ def task_status(exchange: WireExchange) -> Any:
     return (task_object(exchange) or {}).get("status")
 
 
+def created_task_id(steps: Sequence[WireExchange]) -> str:
+    """Return the id of the task that a call created; "" if no task was created."""
+    task = (task_object(steps[0]) or {}).get("taskId")
+    return task if isinstance(task, str) else ""
+
+
 def task_call_params(call: RecordedCall) -> Json:
     """Return the params of a call, repeated as a task."""
     return {**params_without_meta(call.exchange.sent), "task": {"ttl": _TTL}}
@@ -137,7 +143,7 @@ class _TaskCaller:
 
     async def _run(self, call: RecordedCall) -> TaskRun:
         steps = [await self._create(call)]
-        if (task := _task_id(steps)) and not self._over():
+        if (task := created_task_id(steps)) and not self._over():
             steps += [await self._about(task, "get"), await self._about(task, "result")]
             steps.append(await self._about(task, "get"))
             if steps[-2].received is None and task_status(steps[-1]) in TERMINAL and not self._over():
@@ -149,7 +155,7 @@ class _TaskCaller:
     async def _cancel(self, call: RecordedCall) -> None:
         """Cancel a task at once, and poll it until its call would have ended."""
         steps = [await self._create(call)]
-        if (task := _task_id(steps)) and not self._over():
+        if (task := created_task_id(steps)) and not self._over():
             steps += [await self._about(task, "cancel"), await self._about(task, "get")]
             if task_status(steps[-1]) is not None:
                 await asyncio.sleep(min(call.exchange.milliseconds / 1000 + _PAUSE, _MAX_PAUSE))
@@ -158,7 +164,7 @@ class _TaskCaller:
 
     async def _list(self) -> None:
         """List the tasks, then get each task, because a task that has expired need not be listed."""
-        ids = [task for one in self._runs if (task := _task_id(one.steps))]
+        ids = [task for one in self._runs if (task := created_task_id(one.steps))]
         listing = await read_all_pages("tasks/list", self._ask, "tasks")
         gets = tuple([await self._about(task, "get") for task in ids])
         self._evidence.task_list = self._evidence.task_list or (listing, gets)
@@ -175,9 +181,3 @@ class _TaskCaller:
 
     def _over(self) -> bool:
         return min(self._until - time.monotonic(), self._requests.seconds_left()) <= 0
-
-
-def _task_id(steps: Sequence[WireExchange]) -> str:
-    """Return the id of the task that a call created; "" if no task was created."""
-    task = (task_object(steps[0]) or {}).get("taskId")
-    return task if isinstance(task, str) else ""

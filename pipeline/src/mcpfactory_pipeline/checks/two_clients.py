@@ -102,8 +102,8 @@ async def _call_beside_streams(
 
 
 def _messages(plans: Sequence[PlannedCall], requests: Requester) -> list[Json]:
-    tokens = ({"progressToken": next(requests.numbers)} for _ in plans)
-    return [requests.message("tools/call", {**_call(plan), "_meta": next(tokens)}) for plan in plans]
+    calls = [{**_call(plan), "_meta": {"progressToken": next(requests.numbers)}} for plan in plans]
+    return [requests.message("tools/call", params) for params in calls]
 
 
 def _call(planned: PlannedCall) -> Json:

@@ -254,8 +254,8 @@ def _answered_requests(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer | Wir
       source="MCP basic/transports, Sending Messages to the Server",
       hint="set Content-Type")  # fmt: skip
 def _content_type(answer: HttpProbeAnswer | WireExchange) -> Iterator[Fault]:
-    headers = answer.headers.get("content-type", "") if isinstance(answer, HttpProbeAnswer) else answer.media_type
-    kind = headers.partition(";")[0].strip().lower()
+    sent = answer.headers.get("content-type", "") if isinstance(answer, HttpProbeAnswer) else answer.media_type
+    kind = sent.partition(";")[0].strip().lower()
     if answer.status == 200 and kind not in ("application/json", "text/event-stream"):
         words = f"the content type is {kind or 'missing'}"
         if isinstance(answer, HttpProbeAnswer):
@@ -434,6 +434,7 @@ MODERN.row("http.modern-name", 3, gate=True, over=_NAMES,
 _STATUSES: Final = http_probe_scope(
     "modern-unknown-method", "modern-unknown-version", "modern-no-capabilities", "modern-no-revision"
 )
+_BAD_REQUESTS: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)  # errors with status 400
 
 
 def _refusals(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer | WireExchange] | RuleOutcome:
@@ -444,9 +445,6 @@ def _refusals(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer | WireExchange
     refused = [one for one in evidence.traffic if one.code in _BAD_REQUESTS and has_per_request_metadata(one)]
     made = [one for one in refused if one.media_type != "text/event-stream"]
     return RuleSubjects([*probes.items, *made], len(probes.items))
-
-
-_BAD_REQUESTS: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
 
 
 @MODERN.rule("http.modern-status", 3, gate=True, over=_refusals,

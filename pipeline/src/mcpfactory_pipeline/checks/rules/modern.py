@@ -85,9 +85,8 @@ def _extensions(evidence: Evidence) -> RuleSubjects[str] | RuleOutcome:
     result = evidence.discover.result if evidence.discover else None
     declared = (result or {}).get("capabilities")
     names = declared.get("extensions") if isinstance(declared, dict) else None
-    return (
-        RuleSubjects(list(names)) if isinstance(names, dict) and names else not_applicable("no extension is declared")
-    )
+    found = list(names) if isinstance(names, dict) else []
+    return RuleSubjects(found) if found else not_applicable("no extension is declared")
 
 
 @rule("modern.extension-names", 3, gate=True, over=_extensions,
@@ -145,8 +144,8 @@ _INCOMPLETE: Final = ProbeScopes(
 )
 
 row("modern.metadata", 3, gate=True, over=_INCOMPLETE,
-    statement=(f"A request without the client's capabilities is answered with error {INVALID_PARAMS}. If the server has no "
-               "handshake, so is a request without revision (another error is tolerated)."),
+    statement=(f"A request without the client's capabilities is answered with error {INVALID_PARAMS}. A server without the "
+               "handshake also refuses a request without revision; another error is tolerated."),
     source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
     hint="check _meta before you run the method")  # fmt: skip
 
@@ -490,13 +489,13 @@ def _is_asked(asked: Json, key: str, value: Any) -> bool:
     return bool(asked.get(key))
 
 
-def _is_wanted(message: Json, asked: Json, streams: Sequence[Any]) -> bool:
+def _is_wanted(message: Json, asked: Json, stream_ids: Sequence[Any]) -> bool:
     """Return True if a notification may be sent on a stream: it was requested, ends a stream, or is not a core message."""
     method = str(message.get("method"))
     if method == _UPDATED:
         return _params(message).get("uri") in asked.get("resourceSubscriptions", [])
     if method == "notifications/cancelled":
-        return _params(message).get("requestId") in streams
+        return _params(message).get("requestId") in stream_ids
     return method not in LATEST.notifications or bool(asked.get(_KINDS.get(method, "")))
 
 

@@ -11,17 +11,11 @@ from typing import Any, Final, NamedTuple
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, TaskRun
 from mcpfactory_pipeline.checks.exchange import TASKS, WireExchange
 from mcpfactory_pipeline.checks.probes import PROBES, Probe, describe_answer, error
-from mcpfactory_pipeline.checks.rule import (
-    Fault,
-    RuleOutcome,
-    RuleSubjects,
-    RuleTable,
-    Severity,
-    not_applicable,
-)
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Severity, not_applicable
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome, probed
 from mcpfactory_pipeline.checks.task_calls import (
     TERMINAL,
+    created_task_id,
     declares_task_calls,
     task_object,
     task_status,
@@ -44,10 +38,6 @@ def _runs(evidence: Evidence) -> RuleSubjects[TaskRun] | RuleOutcome:
     if (reason := missing_lifecycle_outcome(evidence, "legacy")) is not None:
         return reason
     return RuleSubjects(evidence.task_runs, once=True) if evidence.task_runs else _NO_TASKS
-
-
-def _has_task(run: TaskRun) -> bool:
-    return isinstance((task_object(run.steps[0]) or {}).get("taskId"), str)
 
 
 # --- servers without tasks ---
@@ -126,12 +116,8 @@ def _created(run: TaskRun, evidence: Evidence) -> Iterator[Fault]:
         yield Fault("a call as task was answered without a task", run.tool, call)
     elif not isinstance(task.get("taskId"), str) or not task["taskId"]:
         yield Fault(f"taskId is {task.get('taskId')!r}"[:200], run.tool, call)
-    elif sum(_created_id(other) == task["taskId"] for other in evidence.task_runs) > 1:
+    elif sum(created_task_id(other.steps) == task["taskId"] for other in evidence.task_runs) > 1:
         yield Fault(f"two tasks have the taskId {task['taskId']!r}"[:200], run.tool, call)
-
-
-def _created_id(run: TaskRun) -> Any:
-    return (task_object(run.steps[0]) or {}).get("taskId")
 
 
 @rule("tasks.first-status", 2, over=_runs,
@@ -150,7 +136,7 @@ _NEAR: Final = 1_000  # random ids do not differ by a smaller number only
 
 
 @rule("tasks.guessable-ids", 3, gate=True,
-      statement="Without credentials, task IDs cannot be guessed: they do not only count.",
+      statement="If other clients reach the server without credentials, no task ID can be guessed from the ID before it.",
       source=f"{_PAGE}, Task Isolation and Access Control: IDs must be cryptographically secure",
       hint="use a random UUID as taskId")  # fmt: skip
 def _guessable(evidence: Evidence) -> RuleOutcome:
@@ -159,7 +145,7 @@ def _guessable(evidence: Evidence) -> RuleOutcome:
         return runs
     if evidence.transport == "stdio" or evidence.authorization:
         return not_applicable("other clients cannot reach the tasks")
-    ids = [(run, _created_id(run)) for run in evidence.task_runs if _has_task(run)]
+    ids = [(run, task) for run in evidence.task_runs if (task := created_task_id(run.steps))]
     faults = (
         Fault(f"the next taskId after {one!r} is {other!r}"[:200], run.tool, run.steps[0])
         for (_, one), (run, other) in pairwise(ids)
@@ -304,12 +290,12 @@ def _waits(run: TaskRun) -> Iterator[Fault]:
       source=f"{_PAGE}, Result Retrieval and Task Execution Errors",
       hint="store the result of the tool, and return it unchanged except for its metadata")  # fmt: skip
 def _returns(run: TaskRun, evidence: Evidence) -> Iterator[Fault]:
-    ended = [step for _, step, after in _results(run) if step.received is not None and after in TERMINAL]
+    ended = _ended_results(run)
     for step in ended:
         if step.result is None and task_status(run.steps[-1]) == "completed":
             yield Fault(f"tasks/result of a completed task got {describe_answer(step)}", run.tool, step)
             return
-    same = [one for other in evidence.task_runs if other.plain is run.plain for one in _ended_results(other)]
+    same = [one.outcome for other in evidence.task_runs if other.plain is run.plain for one in _ended_results(other)]
     plain = [one.outcome for one in run.plain]
     # Results that change from call to call are not compared.
     stable = all(one == results[0] for results in (same, plain) for one in results)
@@ -317,8 +303,8 @@ def _returns(run: TaskRun, evidence: Evidence) -> Iterator[Fault]:
         yield Fault("tasks/result differs from the result of the same call without a task", run.tool, ended[-1])
 
 
-def _ended_results(run: TaskRun) -> list[Any]:
-    return [step.outcome for _, step, after in _results(run) if step.received is not None and after in TERMINAL]
+def _ended_results(run: TaskRun) -> list[WireExchange]:
+    return [step for _, step, after in _results(run) if step.received is not None and after in TERMINAL]
 
 
 def _related(value: Any) -> Any:

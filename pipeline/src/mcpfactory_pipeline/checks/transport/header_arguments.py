@@ -62,7 +62,7 @@ def with_argument(arguments: Json, path: Path, *values: Any) -> Json:
     kept = {key: value for key, value in arguments.items() if key != name}
     if rest:
         return {**kept, name: with_argument(arguments[name], tuple(rest), *values)}
-    return {**kept, **dict.fromkeys((name,), *values)} if values else kept
+    return {**kept, name: values[0]} if values else kept
 
 
 def argument_headers(schema: Any, arguments: Any) -> dict[str, tuple[Path, Any]]:

@@ -99,11 +99,15 @@ def _with_code(wanted: int, code: int) -> HttpExpectation:
     return lambda answer: status(wanted)(answer) if answer.code == code else iter(())
 
 
-def _malformed(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    """Expect the error for incomplete metadata, or for metadata that differs from a header."""
-    if answer.status != 400 or answer.code not in (INVALID_PARAMS, HEADER_MISMATCH):
-        words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {INVALID_PARAMS}"
-        yield http_fault(answer, words, _tolerated(answer))
+def _refused_with(*codes: int) -> HttpExpectation:
+    """Expect status 400 and one of the codes; another 4xx status has severity 1."""
+
+    def expect(answer: HttpProbeAnswer) -> Iterator[Fault]:
+        if answer.status != 400 or answer.code not in codes:
+            words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {codes[0]}"
+            yield http_fault(answer, words, _tolerated(answer))
+
+    return expect
 
 
 def _no(problem: Callable[[HttpProbeAnswer], bool], words: str = "{what} got status {status}") -> HttpExpectation:
@@ -135,13 +139,6 @@ def _stream(answer: HttpProbeAnswer) -> Iterator[Fault]:
         yield http_fault(answer, words, _tolerated(answer))
 
 
-def mismatch(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    """Expect the error for a header that differs from the body; another 4xx status has severity 1."""
-    if answer.status != 400 or answer.code != HEADER_MISMATCH:
-        words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {HEADER_MISMATCH}"
-        yield http_fault(answer, words, _tolerated(answer))
-
-
 def _accepted_or_refused(answer: HttpProbeAnswer) -> Iterator[Fault]:
     """Expect that the server accepts or refuses an unknown notification, but never answers it."""
     if 200 <= answer.status < 300 and answer.has_body:
@@ -153,7 +150,8 @@ def _accepted_or_refused(answer: HttpProbeAnswer) -> Iterator[Fault]:
         yield http_fault(answer, f"a notification got status {answer.status}")
 
 
-no_mismatch = _no(lambda answer: answer.code == HEADER_MISMATCH, f"{{what}} got error {HEADER_MISMATCH}")
+mismatch: Final = _refused_with(HEADER_MISMATCH)
+no_mismatch: Final = _no(lambda answer: answer.code == HEADER_MISMATCH, f"{{what}} got error {HEADER_MISMATCH}")
 _refused_or_error = _no(lambda answer: answer.status < 400 and answer.code is None)
 _refused = _no(lambda answer: answer.status < 400)
 _served = _no(lambda answer: answer.status >= 400)
@@ -342,8 +340,9 @@ _ROWS: Final = (
     HttpProbe("modern-no-capabilities", "modern", "metadata without the client's capabilities",
               _with_code(400, INVALID_PARAMS), method="tools/list", meta={CAPABILITIES: None}),
     # A server that also has sessions may treat a request without a revision as one of an older client.
-    HttpProbe("modern-no-revision", "modern", "metadata without a revision", _malformed, method="tools/list",
-              meta={VERSION: None}, when=lambda asker: "begin" not in asker.answers),
+    HttpProbe("modern-no-revision", "modern", "metadata without a revision",
+              _refused_with(INVALID_PARAMS, HEADER_MISMATCH), method="tools/list", meta={VERSION: None},
+              when=lambda asker: "begin" not in asker.answers),
     HttpProbe("modern-get", "modern", "GET", status(405), {"Mcp-Method": None, "Accept": "text/event-stream"}, verb="GET"),
     HttpProbe("modern-array", "modern", "an array", _refused_or_error, method="tools/list", body=_SECOND),
     HttpProbe("modern-response", "modern", "a response", _refused_or_error, body=_RESPONSE),
