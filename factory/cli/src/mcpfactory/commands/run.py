@@ -221,7 +221,7 @@ def _given(text: str) -> str | _File:
 
 
 def _merge_pairs(declared: Mapping[str, Any], pairs: Iterable[tuple[str, str | _File]]) -> dict[str, Any]:
-    """Return the values of the arguments. The values of a repeated array argument are one array."""
+    """Return the values of the arguments, with one array for a repeated array argument."""
     values: dict[str, Any] = {}
     for name, given in pairs:
         schema = _without_null(declared.get(name))
@@ -233,7 +233,7 @@ def _merge_pairs(declared: Mapping[str, Any], pairs: Iterable[tuple[str, str | _
 
 
 def _without_null(schema: Any) -> Any:
-    """Return the only branch of `anyOf` or `oneOf` that is not null, as in optional arguments of FastAPI."""
+    """Return the schema's only alternative to null, as in optional arguments of FastAPI, or else the schema."""
     branches = [branch for branch in subschemas_of(schema, "anyOf", "oneOf") if types_of(branch) != ["null"]]
     return branches[0] if len(branches) == 1 else schema
 
@@ -252,7 +252,7 @@ def _argument_value(schema: Any, given: str | _File) -> Any:
 
 
 def _parsed_value(schema: Any, text: str) -> Any:
-    """Return the value of a text. The text of a single item stands for an array with this item."""
+    """Return the value of a text, with an array for the text of a single item."""
     from mcpfactory_runtime.schemas.value_validation import has_json_type, parse_argument_text
 
     value, kinds = parse_argument_text(schema, text), types_of(schema)
