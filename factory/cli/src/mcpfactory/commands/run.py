@@ -227,7 +227,7 @@ def _merge_pairs(declared: Mapping[str, Any], pairs: Iterable[tuple[str, str | _
         schema = _without_null(declared.get(name))
         value = _argument_value(schema, given)
         if name in values and "array" not in types_of(schema):
-            output.usage_error(f"--arg {name} was given twice, and is not a list", "give it once")
+            output.usage_error(f"--arg {name} was given twice: the argument is not a list", "give one value")
         values[name] = values[name] + value if name in values else value
     return values
 
