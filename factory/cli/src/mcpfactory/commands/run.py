@@ -227,7 +227,7 @@ def _merge_pairs(schema: Mapping[str, Any], pairs: Iterable[tuple[str, str | _Fi
         wanted = without_null(properties_of(schema).get(name), schema)
         value = _argument_value(wanted, given)
         if name in values and "array" not in types_of(wanted):
-            output.usage_error(f"--arg {name} was given twice, and is not a list", "give it once")
+            output.usage_error(f"--arg {name} was given twice: the argument is not a list", "give one value")
         values[name] = values[name] + value if name in values else value
     return values
 
@@ -246,7 +246,7 @@ def _argument_value(schema: Any, given: str | _File) -> Any:
 
 
 def _parsed_value(schema: Any, text: str) -> Any:
-    """Return the value of a text. The text of a single item stands for an array with this item."""
+    """Return the value of a text, with an array for the text of a single item."""
     from mcpfactory_runtime.schemas.value_validation import has_json_type, parse_argument_text
 
     value, kinds = parse_argument_text(schema, text), types_of(schema)

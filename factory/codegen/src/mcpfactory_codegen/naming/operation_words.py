@@ -154,7 +154,7 @@ def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, 
 
 
 def _is_change(last: tuple[str, ...], method: str, *, on_item: bool) -> bool:
-    """Return True for a verb that repeats or replaces the method's verb: `POST /books/update/{id}`, `/create-book`."""
+    """Return True if the segment starts with a verb of change: `POST /books/update/{id}`, `POST /create-book`."""
     changes = verb_kind(last[0]) in {"create", "update", "delete"} and last[0] in _CERTAIN
     return changes and method != "GET" and (len(last) == 1 or not on_item)
 
@@ -260,7 +260,7 @@ def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
 
 def _spelled(path: str) -> str:
     """Return a pattern of the spellings of a path, with optional versions and prefixes."""
-    pieces = []  # a possessive quantifier, because backtracking over many parameters takes exponential time
+    pieces = []  # `?+` is possessive, because backtracking over many parameters takes exponential time
     for segment in re.split(r"[/?#&=]", path):
         for piece in re.split(r"(\{[^{}]*\})", segment):
             spelled = "_".join(words(piece))

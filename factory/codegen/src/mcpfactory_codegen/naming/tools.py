@@ -35,7 +35,7 @@ TOOL_LIMIT: Final = 64
 """Maximum characters of a name, from the limits of the strictest clients."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
-_FEWEST: Final = 2  # words of an operationId that keep the version before them
+_MAX_WITH_VERSION: Final = 2  # words; a longer operationId loses the version at its start
 _EXACT: Final = {"PUT": "replace", "PATCH": "patch", "POST": "post"}
 _METHODS_VERBS: Final = frozenset({"create", "update", "set"})
 _DIGESTS: Final = (8, 16, 32)
@@ -192,7 +192,7 @@ def _forms_of(operation: ApiOperation, said: OperationIdWords, path: PathWords) 
 
 
 def _id_forms(said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
-    if VERSION.match(said.chosen[0]) and len(said.chosen) > _FEWEST:
+    if VERSION.match(said.chosen[0]) and len(said.chosen) > _MAX_WITH_VERSION:
         yield said.chosen[1:]
     short = _without_parameters(said.chosen, path)
     if len("_".join(said.chosen)) > TOOL_LIMIT and short != said.chosen:

@@ -284,14 +284,14 @@ def _responses(operation: Node, method: str) -> tuple[Response, ...]:
     return tuple(replace(one, content_type="", schema=None, example=None) for one in found)
 
 
-_COLON: Final = re.compile(r"(?<=/):(\w+)(?=/|\Z)")
+_COLON_PARAMETER: Final = re.compile(r"(?<=/):(\w+)(?=/|\Z)")
 
 
 def _path(path: str, found: list[Node], identity: Node) -> tuple[str, dict[str, str]]:
     """Return the path with each parameter in braces, and the patterns of values with slashes. Report other syntax."""
     names = frozenset(one.value["name"] for one in found if one.value["in"] == "path")
     if any(name not in path for name in names):  # `/authors/:id` with a parameter `authorId`
-        names |= {*_COLON.findall(path)}
+        names |= {*_COLON_PARAMETER.findall(path)}
     plain, patterns = normalize_path_template(path, names)
     odd = ""
     if plain != path and not patterns:

@@ -111,18 +111,18 @@ def choose_media_type(content: Node) -> Media | None:
     written = usable[name]
     target = written.target()
     if target is not None and isinstance(target.value, dict):
-        return Media(name, _with_whole_schema(target))
+        return Media(name, _with_moved_keywords(target))
     if target is not None and target.value is not None:
         written.report("media-invalid", "a media type has to be an object; anything is accepted")
     return Media(name, written.with_value({}))
 
 
-_OF_SCHEMAS: Final = frozenset({"type", "required", *APPLICATORS})
+_SCHEMA_KEYWORDS: Final = frozenset({"type", "required", *APPLICATORS})
 
 
-def _with_whole_schema(media: Node) -> Node:
-    """Return a media type whose keywords of JSON Schema, which belong into `schema`, are there."""
-    beside = {key: value for key, value in media.value.items() if key in _OF_SCHEMAS}
+def _with_moved_keywords(media: Node) -> Node:
+    """Move JSON Schema keywords that are beside `schema` into it."""
+    beside = {key: value for key, value in media.value.items() if key in _SCHEMA_KEYWORDS}
     schema = media.value.get("schema", {})
     if not beside or not isinstance(schema, dict):
         return media

@@ -117,8 +117,8 @@ def _own(node: dict[str, Any]) -> set[tuple[str, str]]:
 
 _DEEP: Final = 100
 """Maximum nesting depth within one schema, counted separately for each shared schema."""
-_MOST_SUBTYPES: Final = 10
-"""Maximum subtypes of a discriminated schema that its choice lists, because models must read each of them."""
+_MAX_SUBTYPES: Final = 10
+"""Maximum subtypes to list in `anyOf`, because models must read each of them."""
 _BUDGET: Final = 6_000_000
 """Maximum schemas to translate per document, where a shared part counts once for each reference."""
 
@@ -404,23 +404,23 @@ class SchemaTranslator:
         discriminator = node["discriminator"]
         described = discriminator if isinstance(discriminator, dict) else {"propertyName": discriminator}
         name, values = described.get("propertyName"), self._mapped(described.get("mapping"), location)
-        subtypes = [one for one in dict.fromkeys([*values, *self._extended.get(location, ())]) if one != location]
+        subtypes = [one for one in dict.fromkeys([*values, *self._subtypes.get(location, ())]) if one != location]
         if not isinstance(name, str) or any(one.part != location.part for one in subtypes):
             return node
         branches: list[Object] = [{"$ref": f"#{one.pointer}"} for one in subtypes]
         if own := values.get(location) or _own_name(f"#{location.pointer}", f"#{self._spec.schemas}/"):
             branches.append({"properties": {name: {"enum": own}}})
-        return {**node, "anyOf": branches} if 0 < len(subtypes) <= _MOST_SUBTYPES else node
+        return {**node, "anyOf": branches} if 0 < len(subtypes) <= _MAX_SUBTYPES else node
 
     @cached_property
-    def _extended(self) -> dict[Location, list[Location]]:
-        """The named schemas that extend a schema by `allOf`, by the location of the latter."""
-        extended: dict[Location, list[Location]] = {}
+    def _subtypes(self) -> dict[Location, list[Location]]:
+        """The named schemas with a parent in their `allOf`, by the location of the parent."""
+        subtypes: dict[Location, list[Location]] = {}
         for name, node in self._written.items():
             own = LocatedNode(node, Location("", self._spec.schemas).down(name))
             for part in composed(self._references, own, "allOf"):
-                extended.setdefault(part.location, []).append(own.location)
-        return extended
+                subtypes.setdefault(part.location, []).append(own.location)
+        return subtypes
 
     def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
         """Add the discriminator value to the branches of `out` that do not declare the value.
@@ -498,10 +498,8 @@ def _nullable(node: Object) -> bool:
 
     In JSON Schema, such a type only excludes values of the reference, and authors do not write null to exclude it.
     """
-    added = node.get("type") if "$ref" in node else None
-    return (
-        node.get("nullable") is True or node.get("x-nullable") is True or (isinstance(added, list) and "null" in added)
-    )
+    adds_null = "$ref" in node and isinstance(node.get("type"), list) and "null" in node["type"]
+    return adds_null or node.get("nullable") is True or node.get("x-nullable") is True
 
 
 def _own_name(reference: str, prefix: str) -> list[str]:

@@ -215,7 +215,7 @@ class _Flattener:
         return self._with_patterns(schema, notes) if "pattern" in limits else schema
 
     def _separates_null(self, schema: Json) -> bool:
-        """Return True if null becomes an alternative to `enum`, because it is not the default and not permitted there."""
+        """Return True if null must move from `enum` to `anyOf`: clients refuse it in `enum`, and it is not the default."""
         if "anyOf" in schema or not self._limits.keys().isdisjoint({"types", "combinators"}):
             return False
         apart = None in schema["enum"] and any(value is not None for value in schema["enum"])

@@ -524,7 +524,7 @@ def _is_text(kind: str) -> bool:
 
 
 def _is_readable(content: bytes) -> bool:
-    """Return True if bytes are UTF-8 without control characters. The bytes of binary formats are not."""
+    """Return True if bytes are UTF-8 without control characters, unlike binary formats."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
