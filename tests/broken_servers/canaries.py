@@ -79,27 +79,6 @@ class HealthyGuide(Reading):
             return text("there is no such page", isError=True)
 
 
-class HealthyArchivist(Reading):
-    """Refuses paths outside its folder, and says so."""
-
-    argument = "path"
-    tool: ClassVar[Json] = {"name": "read_note", "description": "Read a file of the folder broken_servers."}
-
-    def show(self, value: str) -> Json:
-        import os.path
-
-        try:
-            file = os.path.realpath(here() / value)
-            if not self.is_inside(file, str(here())):
-                return text("only files of the folder may be read", isError=True)
-            return text(here().joinpath(file).read_text()[:200])
-        except (OSError, ValueError):
-            return text("there is no such file", isError=True)
-
-    def is_inside(self, file: str, folder: str) -> bool:
-        return file.startswith(folder + "/")
-
-
 class HealthyScratchpad(Reading):
     """Reads temporary files only, which is its purpose."""
 

@@ -250,11 +250,6 @@ def _takes_path(name: str, tool: Json) -> list[str]:
     return sorted(takes_text(name, tool), key=lambda key: not _PATHS.search(_joined(key)))
 
 
-def takes_stated_path(name: str, tool: Json) -> list[str]:
-    """Return the names of the free-text arguments that name files or paths according to the texts of the tool."""
-    return [key for key in _takes_path(name, tool) if _states_path(tool, key)]
-
-
 def _takes_address(_name: str, tool: Json) -> list[str]:
     return [key for key, address in _free_texts(tool) if address]
 

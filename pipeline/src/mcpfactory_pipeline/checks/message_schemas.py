@@ -449,7 +449,7 @@ class ElicitationCompleteParams(TypedDict, total=False):
     elicitationId: Required[str]
 
 
-RESULTS: Final[Mapping[str, Any]] = {
+_RESULTS: Final[Mapping[str, Any]] = {
     "initialize": InitializeResult,
     "server/discover": DiscoverResult,
     "tools/list": ListToolsResult,
@@ -462,7 +462,7 @@ RESULTS: Final[Mapping[str, Any]] = {
     "prompts/get": GetPromptResult,
     "completion/complete": CompleteResult,
 }
-PARAMS: Final[Mapping[str, Any]] = {
+_PARAMS: Final[Mapping[str, Any]] = {
     "elicitation/create": ElicitParams,
     "sampling/createMessage": CreateMessageParams,
     "notifications/message": LoggingMessageParams,
@@ -475,13 +475,13 @@ PARAMS: Final[Mapping[str, Any]] = {
 
 def result_errors(method: str, result: Json) -> Iterator[tuple[str, str]]:
     """Yield (path, problem) for each member of a result that does not match the schema."""
-    kind = InputRequiredResult if result.get("resultType") == "input_required" else RESULTS.get(method)
+    kind = InputRequiredResult if result.get("resultType") == "input_required" else _RESULTS.get(method)
     return _errors(kind, result)
 
 
 def params_errors(method: str, params: Json) -> Iterator[tuple[str, str]]:
     """Yield (path, problem) for each member of a server's request or notification that does not match the schema."""
-    return _errors(PARAMS.get(method), params)
+    return _errors(_PARAMS.get(method), params)
 
 
 def _errors(kind: Any, value: Json) -> Iterator[tuple[str, str]]:
