@@ -282,6 +282,18 @@ class Polite(SampleServer):
         return super().batch([message for message in messages if "id" in message])
 
 
+class Courteous(Polite):
+    """Responds to notifications without a handler, with an error without an ID."""
+
+    own_process = True
+    companions = frozenset({"legacy.batch"})
+
+    def respond(self, message: Json) -> Json | None:
+        if message.get("method", "").startswith(("notifications/initialized", "notifications/mcpfactory")):
+            return {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "no such notification"}}
+        return super().respond(message)
+
+
 class Zeroless(SampleServer):
     """Takes a request with the ID 0 for a notification."""
 

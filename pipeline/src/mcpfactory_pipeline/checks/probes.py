@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -135,11 +135,19 @@ def result(request: str) -> Expectation:
 
 
 def expect_no_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
-    """Expect no answer. On stdio, an error without an id is a fault of severity 1."""
-    if exchange.received is not None and (exchange.received.get("id") is not None or exchange.result is not None):
-        yield Fault(f"{what} got an answer", what, exchange)
-    elif exchange.received is not None and exchange.status == 0:
-        yield Fault(f"{what} got {describe_answer(exchange)}", what, exchange, lesser=1)
+    """Expect no answer. Over HTTP, an error without an id refuses the message, which is allowed."""
+    if exchange.received is not None and (exchange.status == 0 or not _is_error_without_id(exchange)):
+        yield Fault(f"{what} got {describe_answer(exchange)}", what, exchange)
+
+
+def expect_at_most_an_error(exchange: WireExchange, what: str) -> Iterator[Fault]:
+    """Expect no answer. An error without an id is a fault of severity 1, because clients ignore it."""
+    for fault in expect_no_answer(exchange, what):
+        yield replace(fault, lesser=1 if _is_error_without_id(exchange) else None)
+
+
+def _is_error_without_id(exchange: WireExchange) -> bool:
+    return exchange.error is not None and (exchange.received or {}).get("id") is None
 
 
 def expect_no_batch_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
@@ -344,7 +352,7 @@ _ROWS: Final = (
           expects=result("tools/list with unescaped line separators (U+2028, U+2029, U+0085) in a text")),
     Probe("notification", "strays", raw=_NOTIFICATION, what="a notification that no revision has", expects=expect_no_answer),
     Probe("late-cancellation", "strays", raw=_CANCELLATION, what="a cancellation of nothing", expects=expect_no_answer),
-    Probe("response", "strays", raw=_RESPONSE, what="an unsolicited response", expects=expect_no_answer),
+    Probe("response", "strays", raw=_RESPONSE, what="an unsolicited response", expects=expect_at_most_an_error),
     Probe("array-params", "strays", raw=_ARRAY_PARAMS, answered=True, capability="tools"),
     Probe("not-json-rpc", "strays", raw={"mcpfactory": "no JSON-RPC message", "id": "mcpfactory-no-rpc"}, answered=True,
           what="no JSON-RPC message", expects=error(INVALID_REQUEST, tolerates="no result")),

@@ -245,11 +245,16 @@ class StdioConversation:
             with contextlib.suppress(TimeoutError):
                 late = await asyncio.wait_for(self._answer(), _MOMENT)
                 came += [late] if late is not None else []
+        sent = decode(text.encode(errors="surrogateescape"))
+        number = sent.get("id") if isinstance(sent, dict) else None
+        # Answers without an id may belong to earlier notifications, so the last one counts.
+        own = (one for one in came if number is not None and one.get("id") == number)
+        answer = next(own, came[-1] if came else None)
         raw = WireExchange(
             escape_surrogates(text),
-            came[0] if came else None,
+            answer,
             "" if came else problem or "no answer",
-            more=tuple(came[1:]),
+            more=tuple(one for one in came if one is not answer),
             separate=len(came) > 1 and [str(one.get("id")) for one in came] not in self._arrays,
         )
         self.session.exchanges.append(raw)
