@@ -107,9 +107,10 @@ MISTAKES = (
     _("new --from-openapi e.yaml", 4, "the text is not YAML", "line 2", change=written("e.yaml", "a: b\n  c: [\n")),
     _("new --from-openapi e.json", 4, "neither `openapi` nor `swagger`", change=written("e.json", '{"info": 1}')),
     _("new --from-openapi e.json", 4, "it is an AsyncAPI document", "--template minimal", change=written("e.json", '{"info":{},"asyncapi":"3.0.0"}')),
+    _("new --from-openapi e", 4, "it is an HTML page", "OpenAPI document", change=written("e", "<!DOCTYPE html>\n<html>a: b: c</html>")),
     _("new --from-openapi e.yaml", 4, "it is an AsyncAPI document", change=written("e.yaml", "id: x\nasyncapi: 2.6.0\nchannels: {}\n")),
     _(
-        "new --from-openapi e.wsdl", 4, "it is a WSDL document", "convert it to OpenAPI",
+        "new --from-openapi e.wsdl", 4, "it is a WSDL document", "give an OpenAPI document",
         change=written("e.wsdl", '<w:definitions xmlns:w="http://schemas.xmlsoap.org/wsdl/">\n <w:types/>\n</w:definitions>'),
     ),
     _("new --from-openapi ftp://x.example/a.json", 4, "neither http nor https"),

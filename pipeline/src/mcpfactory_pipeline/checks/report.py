@@ -181,9 +181,10 @@ class ValidationReport:
 
     def to_text(self) -> str:
         """Return the report for a terminal: verdict, findings with evidence (worst first), notes, unchecked rules."""
+        halved = ", halved by a closed gate" if self.score and any(one.gate for one in self.findings) else ""
         lines = [
             self._headline(),
-            f"score {self.score}/100 ({self.lost:g} points lost, rules version {self.rules_version}){self.waived_words}",
+            f"score {self.score}/100 ({self.lost:g} points lost{halved}, rules version {self.rules_version}){self.waived_words}",
         ]
         spoken = ", ".join(self.revisions) or "none"
         counts = f"{pluralize(self.tools, 'tool')}, {pluralize(len(self.called), 'call')} made"

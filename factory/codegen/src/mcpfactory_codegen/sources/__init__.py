@@ -60,6 +60,7 @@ _KEY: Final = r"(?:^|[{,\n])\s*[\"']?%s[\"']?\s*:\s*[\"']?\d"
 _UNSUPPORTED: Final = {
     "an AsyncAPI document": re.compile((_KEY % "asyncapi").encode()),
     "an OpenRPC document": re.compile((_KEY % "openrpc").encode()),
+    "an HTML page": re.compile(rb"\A\s*<(?:!doctype\s+)?html\b", re.IGNORECASE),
     "a RAML document": re.compile(rb"\A\s*#%RAML"),
     "a WSDL document": re.compile(rb"://(?:schemas\.xmlsoap\.org/wsdl|www\.w3\.org/ns/wsdl)"),
 }
