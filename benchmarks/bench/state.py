@@ -99,12 +99,10 @@ def _past(count: int) -> Iterator[dict[str, Any]]:
                 finished["built"] = {"version": f"1.{number}.0", "files": {f"p-1.{number}.0-py3-none-any.whl": _HASH}}
             if stage == "staging":
                 finished |= {"channel": "staging", "version": f"1.{number}.0"}
-            started = {"stage": stage, "run": str(number), "pid": 1, "reasons": ["source changed"]}
-            for kind, facts in (("stage.started", started), ("stage.finished", finished)):
-                if made == count:
-                    return
-                last, made = new_id(last), made + 1
-                yield {"id": last, "at": format_time(utc_now()), "actor": "bench", "event": kind, **facts}
+            if made == count:
+                return
+            last, made = new_id(last), made + 1
+            yield {"id": last, "at": format_time(utc_now()), "actor": "bench", "event": "stage.finished", **finished}
 
 
 def _cost(folder: Path, command: tuple[str, ...]) -> tuple[float, float]:

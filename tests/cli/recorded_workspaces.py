@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.channels.candidate import copy_into_channel, find_artifact
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.state.store import Store
@@ -24,9 +25,8 @@ def make(root: Path, *servers: str) -> Workspace:
 
 def finish(space: Workspace, server: str, stage: str, outcome: str = "passed", **facts: Any) -> None:
     """Record the end of a stage."""
-    inputs, run = {"stage": "1"}, facts.pop("run", "r")
+    inputs, run = {"stage": "1"}, facts.pop("run", new_id())
     with Store(space).transaction(server) as transaction:
-        transaction.append("stage.started", stage=stage, run=run)
         transaction.append(
             "stage.finished", stage=stage, run=run, outcome=outcome, seconds=1.0, inputs=inputs,
             **{"fingerprint": hash_named_texts(inputs), "message": f"{stage} {outcome}", "summary": {}, **facts},

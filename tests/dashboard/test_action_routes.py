@@ -149,7 +149,7 @@ def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(
     run = answer.headers["location"].removeprefix("/runs/").rstrip("/")
     assert "end" in ada.get(f"/live/runs/{run}/").text  # which comes when the run has ended
     begun = [event for event in four_servers.store.history("weather") if event.get("run") == run]
-    assert (begun[0]["event"], begun[0]["actor"]) == ("stage.started", "Ada")
+    assert (begun[0]["event"], begun[0]["actor"]) == ("stage.finished", "Ada")
     again = ada.post("/servers/weather/actions/run/", late).headers["location"]
     assert again == "/servers/weather/", "a run in which nothing is due has no page"
     assert "weather has no stage to run, so no run was started" in ada.get(again).text

@@ -141,10 +141,8 @@ def test_what_a_stage_at_work_found_the_last_time_is_no_result_of_the_run_that_g
         }
 
     with run_lock(four_servers.store.locks, "bookshop", run, waiting=print, stopped=lambda: False) as announce:
-        announce(["test", "validate"])
-        with four_servers.store.transaction("bookshop") as transaction:
-            for stage in ("test", "validate"):
-                transaction.append("stage.started", stage=stage, run=run)
+        starts = four_servers.starts("bookshop", run, "test", "validate")
+        announce(starts)
         found = stages()
         for stage, words in (("test", "last time: passed, 4 passed"), ("validate", "last time: passed, score 99")):
             one = found[stage]
@@ -157,6 +155,6 @@ def test_what_a_stage_at_work_found_the_last_time_is_no_result_of_the_run_that_g
         assert re.search(r"^ *test +needs build +running$", drawn, re.MULTILINE), drawn
         with four_servers.store.transaction("bookshop") as transaction:
             transaction.append("stage.interrupted", stage="test", run=run, message="the run was ended")
-        announce(["validate"])
+        announce(starts[1:])
         one = stages()["test"]
         assert (one["status"], one["message"], one["last_run"]) == ("interrupted", "the run was ended", "")

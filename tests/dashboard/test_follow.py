@@ -88,9 +88,7 @@ def going(builder: WorkspaceBuilder, run: str, server: str, stage: str) -> Itera
         run_lock(locks, server, run, waiting=print, stopped=lambda: False) as announce,
         log.open("w", buffering=1) as stream,
     ):
-        announce([stage])
-        with builder.store.transaction(server) as transaction:
-            transaction.append("stage.started", stage=stage, run=run, pid=1, reasons=["never run"])
+        announce(builder.starts(server, run, stage))
         yield stream
 
 

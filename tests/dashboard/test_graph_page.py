@@ -70,7 +70,7 @@ def test_what_runs_now_is_marked_and_the_pages_follow_it(four_servers: Workspace
         assert "busy" not in page.partition('<svg class="flow"')[2].partition("</svg>")[0]
     locks = four_servers.store.locks
     with run_lock(locks, "zebra", "R", waiting=lambda _holder: None, stopped=lambda: False) as announce:
-        announce(["generate"])
+        announce(four_servers.starts("zebra", "R", "generate"))
         for path, label in (("/graph/", "zebra, running"), ("/servers/zebra/", "next, running")):
             page = client.get(path).text
             assert label in chips(page)

@@ -63,13 +63,8 @@ def test_when_the_run_is_killed_its_stages_die_and_the_next_run_records_and_repe
     (workspace.root / "servers" / "books" / "tests" / "outcome.txt").write_text("passed")
     assert run("books").servers == {"books": "passed"}
     events = [(event["event"], event.get("stage")) for event in Store(workspace).history("books")]
-    assert events[:5] == [
-        ("stage.started", "build"),
-        ("stage.finished", "build"),
-        ("stage.started", "test"),
-        ("stage.interrupted", "test"),
-        ("stage.started", "test"),
-    ]
+    assert events[:3] == [("stage.finished", "build"), ("stage.interrupted", "test"), ("stage.finished", "test")]
+    assert [kind for kind, _ in events].count("stage.interrupted") == 1
     assert verify(workspace) == []
 
 

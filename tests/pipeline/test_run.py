@@ -262,6 +262,6 @@ def test_history_is_told_oldest_first_also_of_a_server_that_is_gone(workspace, r
     add_server(workspace.root, "books")
     run("books")
     shutil.rmtree(workspace.root / "servers" / "books")
-    assert [event["event"] for event in history(workspace, "books")][:2] == ["stage.started", "stage.finished"]
+    assert [event["stage"] for event in history(workspace, "books")][:2] == ["build", "test"]
     with pytest.raises(NotFoundError):
         history(workspace, "never")

@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 from mcpfactory_pipeline.adoption.remote_offers import offers_to_text
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
-from mcpfactory_pipeline.base.ids import acting_as
+from mcpfactory_pipeline.base.ids import acting_as, new_id
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, action_for_command
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote, rollback
@@ -70,12 +70,11 @@ class Shop:
         space = self.fresh()
         known = next(one for one in workspace_stages(space) if one.name == name)
         with Store(space).transaction("notes") as transaction:
-            for start in transaction.state.begun.values():  # as every run begins
+            for start in Store(space).unfinished_starts("notes"):  # as every run begins
                 transaction.append("stage.interrupted", stage=start["stage"], run=start["run"], message=RUN_DIED)
             inputs = stage_inputs(known, InputReader(space.server("notes"), transaction.state))
             inputs = dict.fromkeys(inputs, "sha256:other") if stale else inputs
-            about = {"stage": name, "run": "r"}
-            transaction.append("stage.started", **about)
+            about = {"stage": name, "run": new_id()}
             transaction.append(
                 "stage.finished", **about, outcome=outcome, inputs=inputs, fingerprint=fingerprint(inputs), seconds=1.0,
                 **{"message": f"{name} {outcome}", "summary": {}, **facts},
@@ -116,9 +115,9 @@ class Shop:
 
     def die(self, which: str) -> None:
         """The process of a run is killed while a stage is at work."""
-        with Store(self.space).transaction("notes") as transaction:
-            transaction.append("stage.started", stage=which, run="killed")
-        note = {"pid": ended_process(), "run": "killed", "stage": which, "stages": [which]}
+        store = Store(self.space)
+        start = store.make_event(store.state("notes").last, "stage.started", stage=which, run="killed")
+        note = {"pid": ended_process(), "run": "killed", "starts": [start]}
         (self.space.pipeline / "locks" / "notes.running").write_text(json.dumps(note))
 
     def decide(self, what: str, channel: str) -> None:

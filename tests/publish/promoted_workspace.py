@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -60,9 +61,8 @@ class PromotedWorkspace:
             (folder / name).write_bytes(data)
         with Store(self.workspace).transaction("books") as transaction:
             built = {"version": version, "files": hashes, "facts": {}}
-            transaction.append("stage.started", stage="build", run="r")
             transaction.append(
-                "stage.finished", stage="build", run="r", outcome="passed", fingerprint="f", inputs={}, candidate=candidate,
+                "stage.finished", stage="build", run=new_id(), outcome="passed", fingerprint="f", inputs={}, candidate=candidate,
                 built=built,
             )  # fmt: skip
             for name in dict.fromkeys(("staging", channel)):

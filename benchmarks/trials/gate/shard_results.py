@@ -145,8 +145,8 @@ def _backdoor(job: _Job) -> tuple[str, dict[str, str]]:
     return hash_named_texts(files).removeprefix("sha256:")[:16], files
 
 
-def _invented(job: _Job, *, started: bool, candidate: str = "") -> None:
-    """Puts a candidate with a back door in the place of the one that the run built, with or without beginnings of stages."""
+def _invented(job: _Job, *, tested: bool, candidate: str = "") -> None:
+    """Puts a candidate with a back door in the place of the one that the run built, with or without its test."""
     own, files = _backdoor(job)
 
     def change(event: dict[str, Any]) -> dict[str, Any]:
@@ -154,23 +154,23 @@ def _invented(job: _Job, *, started: bool, candidate: str = "") -> None:
         return event | ({"built": {**event["built"], "files": files}} if "built" in event else {})
 
     job.change(change)
-    if not started:
+    if not tested:
         lines = [line for line in job.file().read_text().splitlines() if f'"run": "{job.run}"' in line]
         head = job.file().read_text().partition(lines[0])[0]
-        job.file().write_text(head + "".join(f"{line}\n" for line in lines if "stage.started" not in line))
+        job.file().write_text(head + "".join(f"{line}\n" for line in lines if '"stage": "test"' not in line))
 
 
 def invented_candidate(space: AttackedWorkspace) -> Iterator[str]:
-    """A job brings a candidate with a back door, and that its stages passed, which never began."""
+    """A job stages a candidate with a back door that no test checked."""
     job = _job(space)
-    _invented(job, started=False)
+    _invented(job, tested=False)
     yield from _refused(job, "order: ")
 
 
 def invented_id(space: AttackedWorkspace) -> Iterator[str]:
     """A job brings a back door under the id of the candidate that people know."""
     job = _job(space)
-    _invented(job, started=True, candidate=job.new)
+    _invented(job, tested=True, candidate=job.new)
     yield from _refused(job, "candidate: ")
 
 

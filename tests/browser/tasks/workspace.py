@@ -103,5 +103,5 @@ class Shop:
 
     def decisions(self, server: str) -> list[tuple[str, str]]:
         """Return the decisions about a server, each with its actor."""
-        usual = {"stage.started", "stage.finished", "stage.interrupted"}
+        usual = {"stage.finished", "stage.interrupted"}
         return [(one["event"], one["actor"]) for one in self.history(server) if one["event"] not in usual]

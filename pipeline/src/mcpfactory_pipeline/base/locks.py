@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ _HOLDER: Final = ".running"  # suffix of files that record active runs
 _WAITS: Final = ".waits"  # suffix of files that record runs that wait for a lock
 
 Holder = dict[str, Any]
+Starts = Sequence[Mapping[str, Any]]  # events `stage.started`
 
 
 @contextmanager
@@ -58,11 +59,11 @@ def is_locked(file: Path) -> bool:
 @contextmanager
 def run_lock(
     folder: Path, server: str, run: str, *, waiting: Callable[[Holder], None], stopped: Callable[[], bool]
-) -> Iterator[Callable[[Sequence[str]], None]]:
+) -> Iterator[Callable[[Starts], None]]:
     """Hold the run lock of a server, and yield a function that records the running stages.
 
-    Call the function with the names of all running stages whenever a stage starts or ends. The yielded function raises
-    `StateError` if the note cannot be written. If another process holds the lock, `waiting` is called once with a
+    Call the function with the starts of all running stages whenever a stage starts or ends. The yielded function raises
+    `StateError` if the note cannot be written. The note of a killed run stays, so that the next run can record the end. If another process holds the lock, `waiting` is called once with a
     description of that process.
 
     Raises:
@@ -92,8 +93,8 @@ def run_lock(
         with suppress(OSError):
             wait.unlink(missing_ok=True)
 
-    def announce(stages: Sequence[str]) -> None:
-        _write_holder(note, run, stages)
+    def announce(starts: Starts) -> None:
+        _write_holder(note, run, starts)
 
     try:
         yield announce
@@ -105,14 +106,14 @@ def run_lock(
 def read_run_notes(folder: Path, server: str) -> Holder:
     """Return the notes of a server's last run; empty if the run ended normally.
 
-    `stage` is the first of the running `stages`, or "".
+    `starts` has the start of each running stage. `stage` is the first of the running `stages`, or "".
     """
     try:
         note = json.loads(_holder_note(folder, server).read_text(encoding="utf-8"))
-        stage = str(note.get("stage") or "")
-        noted = note.get("stages")
-        stages = [one for one in (noted if isinstance(noted, list) else [stage]) if isinstance(one, str) and one]
-        return {**note, "stage": stage, "stages": stages, "alive": _alive(int(note["pid"]))}
+        starts = [{**start, "id": str(start["id"])} for start in note.get("starts", ())]
+        stages = [str(start["stage"]) for start in starts]
+        about = {"starts": starts, "stage": next(iter(stages), ""), "stages": stages}
+        return {**note, **about, "alive": _alive(int(note["pid"]))}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
@@ -169,12 +170,12 @@ def _holder_note(folder: Path, server: str) -> Path:
     return folder / f"{server}{_HOLDER}"
 
 
-def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:
+def _write_holder(note: Path, run: str, starts: Starts) -> None:
     """Write the holder of a server's run lock atomically.
 
     A reader of half a note would treat a running stage as crashed.
     """
-    holder = {"pid": os.getpid(), "run": run, "stage": next(iter(stages), ""), "stages": list(stages)}
+    holder = {"pid": os.getpid(), "run": run, "starts": list(starts)}
     # This process has the lock, so no other process writes a file of this name.
     beside = note.with_name(f"{note.name}.tmp")
     try:

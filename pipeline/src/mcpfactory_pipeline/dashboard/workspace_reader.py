@@ -161,7 +161,7 @@ class WorkspaceReader:
             return ServerDetail(facts, inbox.channels)
         server, store = workspace.server(name), inbox.store
         try:
-            state, events = store.state(name), store.history(name)
+            state, events = store.state(name), store.history_and_starts(name)
         except PipelineError as error:
             row = broken_row(broken_server_of_error(name, error))
             return ServerDetail(replace(facts, row=row, items=()), inbox.channels)
@@ -352,7 +352,7 @@ class WorkspaceReader:
         known = self._histories.get(name)
         if known is not None and not self._live:
             return known[1]
-        now = file_stamps([str(store.history_file(name))])
+        now = file_stamps([str(store.history_file(name)), str(store.locks / f"{name}.running")])
         if known is None or known[0] != now:
             events: list[Event] = [
                 {k: v for k, v in event.items() if k not in _LARGE_FIELDS} for event in _events(store, name)
@@ -441,7 +441,7 @@ def _contract(
 
 def _events(store: Store, name: str) -> list[Event]:
     try:
-        return store.history(name)
+        return store.history_and_starts(name)
     except PipelineError:
         return []  # the page of the server explains how to repair it
 

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.base import events
 from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, StateError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import AUTOMATION, Clock, acting_as
-from mcpfactory_pipeline.base.locks import run_lock
+from mcpfactory_pipeline.base.locks import Starts, run_lock
 from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, format_duration, join_lines, truncate
 from mcpfactory_pipeline.channels.candidate import copy_into_channel, find_artifact
 from mcpfactory_pipeline.decisions.decision import hold
@@ -33,7 +33,7 @@ from mcpfactory_pipeline.plan.policy import describe_decision, version_reuse_fau
 from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.job import make_job
-from mcpfactory_pipeline.state.event_schema import RUN_DIED, Event, describe_invalid_order
+from mcpfactory_pipeline.state.event_schema import RUN_DIED, STAGE_START, Event, describe_invalid_order
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.timeline import seconds_in_channel
@@ -204,12 +204,12 @@ class ServerRunner:
         The process of the stages is dead, because the current run holds the run lock.
         """
         with self.store.transaction(server.name) as transaction:
-            for event in transaction.state.begun.values():
-                transaction.append("stage.interrupted", stage=event["stage"], run=event["run"], message=RUN_DIED)
+            for start in self.store.unfinished_starts(server.name):
+                transaction.append("stage.interrupted", stage=start["stage"], run=start["run"], message=RUN_DIED)
         shutil.rmtree(self._work(server), ignore_errors=True)
 
     def _steps(
-        self, server: WorkspaceServer, force: list[str], announce: Callable[[Sequence[str]], None]
+        self, server: WorkspaceServer, force: list[str], announce: Callable[[Starts], None]
     ) -> ServerRunResult:
         result = ServerRunResult(server.name)
         while not self.stopped.is_set():
@@ -271,42 +271,39 @@ class ServerRunner:
         result.outcome = next((outcome for outcome in order if outcome in found), "passed")
 
     def _run_steps(
-        self, server: WorkspaceServer, steps: Sequence[PlanStep], announce: Callable[[Sequence[str]], None]
+        self, server: WorkspaceServer, steps: Sequence[PlanStep], announce: Callable[[Starts], None]
     ) -> None:
-        """Run independent steps in parallel with retries, and record their starts and ends in order.
+        """Run independent steps in parallel with retries, and record their ends in order.
 
-        A stage is announced before its start is recorded, and stays announced until its end is recorded.
+        A stage is announced before it starts, and stays announced until its end is recorded.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):
                 return
             state = self.store.state(server.name)
             reader, begun = InputReader(server, state), []
-            at_work = [step.stage for step in steps]
-            announce(at_work)
+            starts = [self._start(state, step) for step in steps]
+            announce(starts)
             for step in steps:
                 stage = next(stage for stage in self.stages if stage.name == step.stage)
                 begun.append((step, stage, stage_inputs(stage, reader)))
-                self._record(
-                    server,
-                    "stage.started",
-                    stage=stage.name,
-                    run=self.run_id,
-                    reasons=list(step.reasons),
-                )
                 self.emit(events.StageStarted(server.name, stage.name, step.reasons, attempt))
             again = []
             results = self._execute_all(server, [stage for _, stage, _ in begun], state)
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
                 self._finish(server, stage, before, outputs, seconds)
-                at_work.remove(stage.name)
-                with suppress(StateError):  # the note is only for other processes, so ignore the error and continue
-                    announce(at_work)
+                del starts[0]
+                with suppress(StateError):  # the ended stage is in the history, so ignore the error and continue
+                    announce(starts)
                 if outputs.outcome in RETRIED:
                     again.append(step)
             steps = again
             if not steps or self.stopped.is_set():
                 return
+
+    def _start(self, state: ServerState, step: PlanStep) -> Event:
+        about = {"stage": step.stage, "run": self.run_id, "reasons": list(step.reasons)}
+        return self.store.make_event(state.last, STAGE_START, **about)
 
     def _execute_all(
         self, server: WorkspaceServer, stages: Sequence[Stage], state: ServerState

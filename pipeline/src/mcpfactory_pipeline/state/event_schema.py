@@ -66,7 +66,7 @@ _REASON: Final[Members] = {"reason": _TEXT}
 
 # Type of event → required fields and optional fields.
 EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
-    "stage.started": (_STEP, {"pid": _COUNT, "reasons": _TEXTS}),
+    "stage.started": (_STEP, {"pid": _COUNT, "reasons": _TEXTS}),  # only in old histories and in notes of running stages
     "stage.finished": (
         {**_STEP, "outcome": _OUTCOME, "fingerprint": _TEXT, "inputs": _TEXT_BY_NAME},
         {
@@ -182,25 +182,18 @@ STAGE_ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
 Step = tuple[object, object]  # (stage, run)
 
 
-def stage_and_run_of(event: Event) -> Step:
-    """Return the stage and the run of an event."""
-    return event.get("stage"), event.get("run")
-
-
 def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
-    """Describe stage ends that cannot be valid: an end without a start, or a second end.
+    """Describe stage ends that cannot be valid: a run tries a stage again only after an error.
 
     Two clones can record that a run was interrupted, although the run continued in one of these clones. Therefore, an
     end may follow an interruption, and an interruption may follow an end.
     """
-    ended = dict[Step, str]()  # step → type of its last end; "" while the step is running
+    outcomes = dict[Step, str]()  # outcome of each step's last end
     for event in events:
-        step, kind = stage_and_run_of(event), str(event["event"])
-        if kind in STAGE_ENDS:
-            last = ended.get(step)
-            if last is None or (last == kind == "stage.finished"):
-                word = "did not begin" if last is None else "had ended"
-                yield f"{kind} ({event['id']}): {event['stage']} {word} in run {event['run']}"
-            ended[step] = kind
-        elif kind == STAGE_START:
-            ended[step] = ""
+        step = event.get("stage"), event.get("run")
+        if event["event"] == "stage.finished":
+            if outcomes.get(step, "errored") != "errored":
+                yield f"stage.finished ({event['id']}): {event['stage']} had ended in run {event['run']}"
+            outcomes[step] = str(event["outcome"])
+        elif event["event"] in {STAGE_START, "stage.interrupted"}:
+            outcomes.pop(step, None)

@@ -2,7 +2,7 @@
 
 Effects of the events (docs/reference/state.md):
 
-- `stage.started` marks the stage as started in this run, until `stage.finished` or `stage.interrupted`.
+- `stage.started` has no effect. Only old histories contain this event.
 - `stage.finished` replaces the stage's record. `stage.finished` may also have `built`, `channel` or `candidate`. With
   `built`, the event's candidate becomes the newest candidate. With `channel`, the channel offers the event's candidate.
   With only `candidate`, the event is a check of this candidate.
@@ -31,7 +31,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import canonical_json
-from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, UPGRADE, Event, Step, stage_and_run_of
+from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, UPGRADE, Event, Step
 
 SCHEMA: Final = 2  # of `to_json`: the content of state files before view.py, and of snapshots
 _KEPT: Final = 10
@@ -134,7 +134,6 @@ class ServerState:
         publishing: target → release whose publication is in progress or was interrupted.
         decisions: stage → decisions about the stage's latest content.
         sent_back: stage that must run again → the rejection that requires it.
-        begun: starts of stages without an end; not in `to_json`.
         timeline: the events that waiting times and blockers depend on (`_timeline`); not in `to_json`.
         last: ID of the newest event; not in `to_json`.
     """
@@ -151,7 +150,6 @@ class ServerState:
     decisions: Mapping[str, StageDecisions] = field(default_factory=dict)
     sent_back: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    begun: Mapping[Step, Event] = field(default_factory=dict, compare=False)
     timeline: tuple[Event, ...] = field(default=(), compare=False)
     last: str = field(default="", compare=False)
 
@@ -191,15 +189,10 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
     """Return the state after further events."""
-    events, begun, last = list(events), dict(state.begun), state.last
+    events = list(events)
     for event in events:
-        state = apply_event(state, event)
-        if event["event"] == STAGE_START:
-            begun[stage_and_run_of(event)] = event
-        elif event["event"] in STAGE_ENDS:
-            begun.pop(stage_and_run_of(event), None)
-        last = str(event.get("id"))
-    return replace(state, begun=begun, timeline=_timeline([*state.timeline, *events]), last=last)
+        state = replace(apply_event(state, event), last=str(event.get("id")))
+    return replace(state, timeline=_timeline([*state.timeline, *events]))
 
 
 # Members of a stage's end that waiting times and blockers depend on.
@@ -227,7 +220,7 @@ def _timeline(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def apply_event(state: ServerState, event: Event) -> ServerState:
-    """Return the state after one event, without changes of `begun` and `last`."""
+    """Return the state after one event, without changes of `timeline` and `last`."""
     kind = event.get("event")
     rule = EVENT_HANDLERS.get(str(kind))
     if rule is None:
@@ -352,7 +345,6 @@ def _who(event: Event) -> dict[str, str]:
 
 
 EVENT_HANDLERS: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
-    # No copy, because half of all events have this type.
     "stage.started": lambda state, _: state,
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,

@@ -38,7 +38,7 @@ from mcpfactory_pipeline.base.locks import file_lock, read_run_notes
 from mcpfactory_pipeline.base.text import join_lines
 from mcpfactory_pipeline.reporting import notify_made_decisions
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.event_schema import RUN_DIED, UPGRADE, Event, stage_and_run_of
+from mcpfactory_pipeline.state.event_schema import RUN_DIED, STAGE_ENDS, UPGRADE, Event
 from mcpfactory_pipeline.state.state import ServerState, extend, fold, repair_hint, state_from_json
 from mcpfactory_pipeline.state.view import VIEW_SCHEMA, is_view_of, view_schema, view_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -74,16 +74,7 @@ class Transaction:
 
     def append(self, kind: str, **facts: Any) -> Event:
         """Append one event with ID, time and actor, and write the new state."""
-        event = {
-            "id": new_id(self.state.last),
-            "at": format_time(self._store.clock()),
-            "actor": current_actor(),
-            "event": kind,
-        }
-        facts = {**facts, "confirmed": confirmed_by()}
-        if reason := facts.get("reason"):
-            facts["reason"] = join_lines(reason)
-        event |= {key: value for key, value in facts.items() if value is not None}
+        event = self._store.make_event(self.state.last, kind, **facts)
         state = extend(self.state, [event])  # an invalid event raises an error before it is written
         if not self._rehearsal:
             text = view_text(state)
@@ -112,6 +103,14 @@ class Store:
         self._states, self._histories = workspace.pipeline / "state", workspace.pipeline / "history"
         self.recorded: dict[str, list[Event]] = {}
         self._known: dict[str, tuple[object, ServerState]] = {}
+
+    def make_event(self, last: str, kind: str, **facts: Any) -> dict[str, Any]:
+        """Return a new event with ID, time and actor. `last` is the ID of the server's newest event."""
+        event = {"id": new_id(last), "at": format_time(self.clock()), "actor": current_actor(), "event": kind}
+        facts = {**facts, "confirmed": confirmed_by()}
+        if reason := facts.get("reason"):
+            facts["reason"] = join_lines(reason)
+        return event | {key: value for key, value in facts.items() if value is not None}
 
     def state_file(self, server: str) -> Path:
         """Return the path of a server's state file."""
@@ -175,17 +174,27 @@ class Store:
     def is_settled(self, server: str) -> bool:
         """Return True if a server's files are up to date, and if no run is active or has crashed."""
         state, current = self._read(server)
-        return current and bool(state.last) and not state.begun and not read_run_notes(self.locks, server)
+        return current and bool(state.last) and not read_run_notes(self.locks, server)
+
+    def unfinished_starts(self, server: str) -> tuple[Event, ...]:
+        """Return the starts of stages on this machine whose end is not in the history: running or crashed stages."""
+        starts = read_run_notes(self.locks, server).get("starts")
+        ends = (event for event in self.state(server).timeline if event["event"] in STAGE_ENDS) if starts else ()
+        last = {end["stage"]: end["id"] for end in ends}
+        return tuple(start for start in starts or () if start["id"] > last.get(start["stage"], ""))
+
+    def history_and_starts(self, server: str) -> list[Event]:
+        """Return all events of a server, and the starts of stages that have not ended on this machine."""
+        return [*self.history(server), *self.unfinished_starts(server)]
 
     def crashed_stages(self, server: str) -> tuple[Event, ...]:
         """Return a `stage.interrupted` event for each stage whose process died. The next run records these events.
 
         Crashed runs on other machines are not found.
         """
-        holder = read_run_notes(self.locks, server)
-        if not holder or holder["alive"]:
+        if read_run_notes(self.locks, server).get("alive", True):
             return ()
-        starts = (start for start in self.state(server).begun.values() if start["run"] == holder.get("run"))
+        starts = self.unfinished_starts(server)
         return tuple({**start, "event": "stage.interrupted", "message": RUN_DIED} for start in starts)
 
     def _read(self, server: str) -> tuple[ServerState, bool]:
@@ -218,21 +227,18 @@ class Store:
             content: dict[str, Any] = from_json(read_regular_file(self.snapshot_file(server), _LARGEST))
             if content["stamps"][0] != stamps[0] or content["rules"] != _rules():
                 return None, False
-            begun = {stage_and_run_of(start): start for start in content["begun"]}
             state = state_from_json(content["state"])
-            state = replace(state, begun=begun, timeline=tuple(content["timeline"]), last=str(content["last"]))
+            state = replace(state, timeline=tuple(content["timeline"]), last=str(content["last"]))
             return state, content["stamps"] == stamps
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None, False
 
     def _write_snapshot(self, server: str, stamps: object, state: ServerState) -> None:
         """Store the state. Write errors are ignored, because the snapshot is only a cache."""
-        begun = list(state.begun.values())
         content = {
             "rules": _rules(),
             "stamps": stamps,
             "last": state.last,
-            "begun": begun,
             "timeline": state.timeline,
             "state": state.to_json(),
         }

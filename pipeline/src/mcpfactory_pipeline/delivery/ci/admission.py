@@ -24,7 +24,7 @@ from mcpfactory_pipeline.plan.stage import (
     describe_missing_approvals,
     shown_content_rejections,
 )
-from mcpfactory_pipeline.state.event_schema import Event, stage_and_run_of
+from mcpfactory_pipeline.state.event_schema import Event, describe_invalid_order
 from mcpfactory_pipeline.state.state import ServerState, extend, fold
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
@@ -42,7 +42,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "channel": "a move of a channel that its stage cannot have made",
     "files": "files that differ from the events, or are missing",
 }
-RUN_EVENTS: Final = frozenset({"stage.started", "stage.finished", "stage.interrupted", "rolled-back", "held"})
+RUN_EVENTS: Final = frozenset({"stage.finished", "stage.interrupted", "rolled-back", "held"})
 RELEASE_EVENTS: Final = RUN_EVENTS | {"promoted", "publish.started", "published"}
 _SKEW: Final = 600.0  # seconds; maximum clock difference between CI machines
 HINT: Final = "do not use results of this job: check its log, and the code that ran in it"
@@ -111,6 +111,8 @@ def admit_job_events(
             raise
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise ShardResultError("order", f"event {event['id']} of {server} is not valid: {error}") from error
+    for words in describe_invalid_order([*(event for event in known if event.get("run") == rules.run), *new]):
+        raise ShardResultError("order", f"an event of {server} is not valid: {words}")
     return new
 
 
@@ -135,23 +137,11 @@ def _check(admission: _AdmissionState, event: Event) -> None:
         raise ShardResultError("candidate", f"{words} is about {event['candidate']}, which was never built")
 
 
-def _of_run(admission: _AdmissionState, event: Event, words: str) -> None:
+def _is_of_run(admission: _AdmissionState, event: Event, words: str) -> None:
     if event["run"] != admission.rules.run:
         raise ShardResultError(
             "run", f"{words} belongs to run {event['run']}, but the job was assigned run {admission.rules.run}"
         )
-
-
-def _may_start(admission: _AdmissionState, event: Event, words: str) -> None:
-    _of_run(admission, event, words)
-    if stage_and_run_of(event) in admission.state.begun:
-        raise ShardResultError("order", f"{words}: {event['stage']} is already running")
-    _has_needs(admission, event, words)
-
-
-def _ended(admission: _AdmissionState, event: Event, words: str) -> None:
-    if stage_and_run_of(event) not in admission.state.begun:
-        raise ShardResultError("order", f"{words}: {event['stage']} did not start")
 
 
 def _has_needs(admission: _AdmissionState, event: Event, words: str) -> None:
@@ -184,8 +174,8 @@ def _shown(admission: _AdmissionState, stage: Stage) -> dict[str, str]:
 
 
 def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:
-    _of_run(admission, event, words)
-    _ended(admission, event, words)
+    _is_of_run(admission, event, words)
+    _has_needs(admission, event, words)
     stage = admission.rules.stages[str(event["stage"])]
     if event["outcome"] not in OUTCOMES:
         raise ShardResultError("order", f"{words}: {event['outcome']!r} is not a valid outcome")
@@ -278,9 +268,8 @@ def _may_go_back(admission: _AdmissionState, event: Event, words: str) -> None:
 
 
 _RULES: Final[Mapping[str, Callable[[_AdmissionState, Event, str], None]]] = {
-    "stage.started": _may_start,
     "stage.finished": _may_finish,
-    "stage.interrupted": _ended,
+    "stage.interrupted": _is_of_run,
     "rolled-back": _may_go_back,
     "held": _may_go_back,
 }
