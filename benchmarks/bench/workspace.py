@@ -23,7 +23,7 @@ from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
-from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, fingerprint, read_stage_inputs
+from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, read_stage_inputs
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
@@ -113,7 +113,7 @@ class _Past:
                 facts |= {"channel": stage.channel.name, "version": version}
             self._add(
                 "stage.finished", stage=stage.name, run=version, outcome="passed", message="as it should be", seconds=1.5,
-                inputs=inputs, fingerprint=fingerprint(inputs), summary=dict(SUMMARIES.get(stage.name, {})),
+                inputs=inputs, summary=dict(SUMMARIES.get(stage.name, {})),
                 artifacts={f"logs/{stage.name}.log": hash_bytes(b"")}, **facts,
             )  # fmt: skip
         for kind in ("approved", "promoted"):

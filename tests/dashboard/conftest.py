@@ -15,7 +15,7 @@ import uvicorn
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
-from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
+from mcpfactory_pipeline.plan.fingerprint import InputReader, stage_inputs
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -78,10 +78,12 @@ class WorkspaceBuilder:
             if not fresh:
                 inputs = dict.fromkeys(inputs, "sha256:other")
             run = facts.pop("run", self.run)
-            if stage in transaction.state.stages:  # of several ends in one run, all but the first have a start in old histories
+            if (
+                stage in transaction.state.stages
+            ):  # of several ends in one run, all but the first have a start in old histories
                 transaction.append("stage.started", stage=stage, run=run)
             transaction.append(
-                "stage.finished", stage=stage, run=run, outcome=outcome, inputs=inputs, fingerprint=fingerprint(inputs),
+                "stage.finished", stage=stage, run=run, outcome=outcome, inputs=inputs,
                 **{"seconds": 1.5, **facts},
             )  # fmt: skip
 

@@ -71,7 +71,7 @@ class StagedWorkspace:
         """Run stages, and set the times of their events to the time of the clock."""
         outcome = self._run(*names, **options)
         for file in (self.workspace.pipeline / "history").glob("*.jsonl"):
-            file.write_text(re.sub(r'(?<="at": ")[^"]+', self._dated_back, file.read_text()))
+            file.write_text(re.sub(r'(?<="at":")[^"]+', self._dated_back, file.read_text()))
             Store(self.workspace).state(file.stem)  # writes a snapshot of the new text, as a run does
         return outcome
 

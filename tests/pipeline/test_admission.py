@@ -16,7 +16,9 @@ from mcpfactory_pipeline.delivery.ci.admission import AdmissionRules, ShardResul
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.state.manifest import with_details
 from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.fake_stages import STAGES, add_server
 from tests.pipeline.inprocess_executor import InProcessExecutor
 from tests.pipeline.staged_workspace import configured
@@ -52,7 +54,13 @@ def made(tmp_path_factory, wheelhouse) -> tuple[str, list[Event]]:
             (folder / "source.txt").write_text(source)
             runs.append(new_id())
             run_pipeline(space, ["books"], stages=KNOWN, executor=InProcessExecutor(), jobs=1, run_id=runs[-1])
-    return runs[-1], Store(space).history("books")
+    return runs[-1], [_with_all_details(space, event) for event in Store(space).history("books")]
+
+
+def _with_all_details(space: Workspace, event: Event) -> Event:
+    """Return an event in the form of earlier versions, which had no manifests."""
+    detailed = with_details(event, space.artifacts / "books" / "manifests")
+    return {key: value for key, value in detailed.items() if key != "manifest"}
 
 
 @pytest.fixture

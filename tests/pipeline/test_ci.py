@@ -31,6 +31,7 @@ from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_relea
 from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
+from mcpfactory_pipeline.state.manifest import recorded_artifacts
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -163,7 +164,8 @@ def test_the_bytes_that_a_job_checked_come_along_and_into_the_channel(origin, sh
     ((folded,), _) = fold(origin, shard_result)
     assert wheel(origin).read_bytes() == b"one"
     assert folded.lacking == ()
-    assert folded.files == len(Store(origin).state("a").stages["test"].artifacts) + 3, "two more logs, and the wheel"
+    known = recorded_artifacts(Store(origin).state("a").stages["test"], origin.artifacts / "a" / "manifests")
+    assert folded.files == len(known) + 6, "two more logs, three manifests, and the wheel"
     restored = restore(origin, ["a"], rebuild=False)
     assert [(one.channel, one.outcome) for one in restored] == [("staging", "restored")]
     assert offered(origin, "staging", "a") == [b"one"]

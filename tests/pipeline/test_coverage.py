@@ -9,6 +9,7 @@ import pytest
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.state.manifest import with_details
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
 from mcpfactory_pipeline.workspace.coverage import coverage, source_gate_facts
@@ -70,4 +71,5 @@ def test_a_real_server_has_its_manifest_in_the_state_and_its_facts_at_the_candid
     assert known.facts["coverage"] == coverage["share"] == 100 * coverage["made"] // 11
     assert known.facts["tokens"] > 100
     event = next(event for event in Store(workspace).history("bookshop") if event.get("built"))
-    assert set(event["made_from"]) == {"document", "config", "template", "codegen", "runtime", "python", "commit"}
+    detailed = with_details(event, workspace.artifacts / "bookshop" / "manifests")
+    assert set(detailed["made_from"]) == {"document", "config", "template", "codegen", "runtime", "python", "commit"}

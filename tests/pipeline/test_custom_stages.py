@@ -10,6 +10,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import STAGES, workspace_stages
+from mcpfactory_pipeline.state.manifest import recorded_artifacts
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.conftest import Recorder
@@ -68,7 +69,8 @@ def test_its_exit_code_judges_and_its_output_and_reports_are_kept(small):
     assert run_pipeline(space, stages=stages).servers == {"books": "passed"}
     state = Store(space).state("books")
     assert state.stages["size"].summary == {"exit": 0}
-    assert f"{state.candidate}/size/size.txt" in state.stages["size"].artifacts
+    kept = recorded_artifacts(state.stages["size"], space.artifacts / "books" / "manifests")
+    assert f"{state.candidate}/size/size.txt" in kept
     log = (space.artifacts / "books" / "logs" / "size.log").read_text()
     assert f"books {state.candidate} {space.root}" in log
     (folder / "source.txt").write_text("too long")

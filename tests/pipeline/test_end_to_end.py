@@ -63,6 +63,22 @@ def again(staged, tmp_path) -> Workspace:
     return Workspace.find(tmp_path / "copy")
 
 
+def test_a_run_of_one_changed_source_adds_at_most_six_short_lines_and_one_without_changes_nothing(again):
+    store = Store(again)
+    before = store.history_file("hello").read_bytes()
+    server = again.root / "servers/hello/src/hello_mcp/server.py"
+    server.write_text(server.read_text() + "\n# changed\n")
+    assert run_pipeline(again).servers == {"hello": "passed"}
+    after = store.history_file("hello").read_bytes()
+    added = after.removeprefix(before)
+    assert after.startswith(before)
+    assert added.count(b"\n") <= 6
+    assert len(added) <= 2_600
+    view = store.state_file("hello").read_bytes()
+    assert run_pipeline(again).ran == 0
+    assert (store.history_file("hello").read_bytes(), store.state_file("hello").read_bytes()) == (after, view)
+
+
 def install(index: Path, target: Path, *packages: str) -> subprocess.CompletedProcess[str]:
     """Installs from a channel as a user would, into a fresh environment; nothing of this checkout is in sight."""
     environ = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}

@@ -13,8 +13,8 @@ A = Stage("a", (), ("document", "runtime"), ("generated",), 1, "builtins:print")
 B = Stage("b", ("a",), ("source",), ("candidate",), 1, "builtins:print")
 C = Stage("c", ("b",), ("candidate",), ("checks",), 1, "builtins:print")
 NOW = {
-    "a": {"stage": "1", "document": "sha256:d", "runtime": "0.3"},
-    "b": {"stage": "1", "source": "sha256:s"},
+    "a": {"stage": "1", "document": "#d", "runtime": "0.3"},
+    "b": {"stage": "1", "source": "#s"},
     "c": {"stage": "1", "candidate": "c0ffee"},
 }
 RUN, OK, BLOCKED = "run", "up-to-date", "blocked"
@@ -49,7 +49,7 @@ AGAIN = {"b": (RUN, ("stage a will run",)), "c": (RUN, ("stage b will run",))}
 CASES = [
     Case("nothing was ever run", {}, NEW),
     Case("everything passed and nothing changed", DONE, dict.fromkeys("abc", (OK, ()))),
-    Case("content changed", {**DONE, "a": passed("a", document="sha256:old")}, {"a": (RUN, ("document changed",)), **AGAIN}),
+    Case("content changed", {**DONE, "a": passed("a", document="#old")}, {"a": (RUN, ("document changed",)), **AGAIN}),
     Case("a version changed", {**DONE, "a": passed("a", runtime="0.2")}, {"a": (RUN, ("runtime 0.2 → 0.3",)), **AGAIN}),
     Case("content appeared", {**DONE, "a": passed("a", document="none")}, {"a": (RUN, ("document added",)), **AGAIN}),
     Case(
@@ -61,15 +61,15 @@ CASES = [
     Case("the stage itself changed", {**DONE, "a": passed("a", stage="0")}, {"a": (RUN, ("stage 0 → 1",)), **AGAIN}),
     Case(
         "an input that was not read before",
-        {**DONE, "a": StageRecord("passed", inputs={"stage": "1", "document": "sha256:d"})},
+        {**DONE, "a": StageRecord("passed", inputs={"stage": "1", "document": "#d"})},
         {"a": (RUN, ("runtime is read now",)), **AGAIN},
     ),
     Case(
-        "an input that is read no more", {**DONE, "a": passed("a", cases="sha256:c")}, {"a": (RUN, ("cases is no longer read",)), **AGAIN}
+        "an input that is read no more", {**DONE, "a": passed("a", cases="#c")}, {"a": (RUN, ("cases is no longer read",)), **AGAIN}
     ),
     Case(
         "several reasons are all told",
-        {**DONE, "a": passed("a", document="sha256:old", runtime="0.2")},
+        {**DONE, "a": passed("a", document="#old", runtime="0.2")},
         {"a": (RUN, ("document changed", "runtime 0.2 → 0.3")), **AGAIN},
     ),
     Case("only the last stage is stale", {**DONE, "c": passed("c", candidate="old")}, {"a": (OK, ()), "b": (OK, ()), "c": (RUN, ("candidate old → c0ffee",))}),
@@ -84,7 +84,7 @@ CASES = [
     ),
     Case(
         "failed with other inputs is tried again",
-        {**DONE, "b": StageRecord("failed", inputs={"stage": "1", "source": "sha256:old"})},
+        {**DONE, "b": StageRecord("failed", inputs={"stage": "1", "source": "#old"})},
         {"a": (OK, ()), "b": (RUN, ("source changed",)), "c": (RUN, ("stage b will run",))},
     ),
     Case(

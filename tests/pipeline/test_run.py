@@ -195,11 +195,12 @@ def test_no_path_of_this_machine_gets_into_the_state(workspace, run):
 
 def test_logs_and_reports_are_kept_with_their_hash(workspace, run):
     from mcpfactory_pipeline.base.hashing import hash_file
+    from mcpfactory_pipeline.state.manifest import recorded_artifacts
 
     add_server(workspace.root, "books")
     run("books")
     state = Store(workspace).state("books")
-    artifacts = state.stages["test"].artifacts
+    artifacts = recorded_artifacts(state.stages["test"], workspace.artifacts / "books" / "manifests")
     assert set(artifacts) == {"logs/test.log", f"{state.candidate}/test/report.txt"}
     for path, content in artifacts.items():
         assert hash_file(workspace.artifacts / "books" / path) == content

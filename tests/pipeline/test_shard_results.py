@@ -96,8 +96,14 @@ def everywhere(**facts: Any) -> Callable[[Events], None]:
 
 def climbing(events: Events) -> None:
     """A report whose path begins in the stage's own folder and leads out of it."""
-    test = finished(events, "test")
-    test["artifacts"] = {f"{test['candidate']}/test/../../../x": hash_bytes(b"one")}
+    inline(events, "test", {f"{finished(events, 'test')['candidate']}/test/../../../x": hash_bytes(b"one")})
+
+
+def inline(events: Events, stage: str, artifacts: dict[str, str]) -> None:
+    """Put the files into the event, as earlier versions did, in place of the manifest."""
+    end = finished(events, stage)
+    del end["manifest"]
+    end["artifacts"] = artifacts
 
 
 def invented(events: Events, name: str = "a-1.0-py3-none-any.whl") -> None:
@@ -137,11 +143,12 @@ REFUSED = {
     "a candidate by the wrong stage": ("stage", on("test", built={"version": "1.0", "files": {"x": "y"}})),
     "a stage that nobody has": ("stage", another_test),
     "an outcome that is none": ("history", on("test", outcome="perfect")),
-    "inputs that were changed": ("order", on("test", inputs={"candidate": "x"})),
     "events from last year": ("time", everywhere(at="2020-01-01T00:00:00Z")),
     "an event from the future": ("history", on("staging", at="2099-01-01T00:00:00Z")),
     "an event that is incomplete": ("history", lambda events: [event.pop("stage") for event in events] and None),
-    "a file out of the folder": ("files", on("test", artifacts={"../../../x": hash_bytes(b"x")})),
+    "a file out of the folder": ("files", lambda events: inline(events, "test", {"../../../x": hash_bytes(b"x")})),
+    "a file that its manifest does not have": ("files", on("test", artifacts={"logs/test.log": hash_bytes(b"x")})),
+    "a manifest that nobody wrote": ("files", on("test", manifest="0" * 16)),
     "a file out of the stage's folder": ("files", climbing),
 }
 
@@ -278,3 +285,11 @@ def test_only_logs_that_are_files_of_their_own_are_handed_over(workspace, tmp_pa
     pack_run(workspace, tmp_path / "shard-1", outcome.recorded)
     ran = sorted(f"{stage.name}.log" for stage in STAGES)
     assert [file.name for file in sorted((tmp_path / "shard-1/logs/a").iterdir())] == ran
+
+
+def test_a_manifest_that_somebody_changed_is_refused(shard_result):
+    name = finished(shard_result.events(), "test")["manifest"]
+    file = shard_result.result.folder / "manifests" / "a" / f"{name}.json"
+    file.write_text(file.read_text().replace("never run", "forced"))
+    folded, refused = shard_result.fold()
+    assert (folded, [one.code for one in refused]) == ([], ["files"])

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.operations.decisions import Approve
 from mcpfactory_pipeline.operations.table import parse_operation_command
-from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
+from mcpfactory_pipeline.plan.fingerprint import InputReader, stage_inputs
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.event_schema import RUN_DIED
 from mcpfactory_pipeline.state.store import Store
@@ -76,7 +76,7 @@ class Shop:
             inputs = dict.fromkeys(inputs, "sha256:other") if stale else inputs
             about = {"stage": name, "run": new_id()}
             transaction.append(
-                "stage.finished", **about, outcome=outcome, inputs=inputs, fingerprint=fingerprint(inputs), seconds=1.0,
+                "stage.finished", **about, outcome=outcome, inputs=inputs, seconds=1.0,
                 **{"message": f"{name} {outcome}", "summary": {}, **facts},
             )  # fmt: skip
 

@@ -130,7 +130,7 @@ def forge(store: Store, kind: str, **members) -> None:
 
 @pytest.mark.parametrize(
     ("members", "word"),
-    [({"run": "01JZ" + "0" * 22}, "did not begin"), ({"stage": "audit"}, "did not begin"), ({}, "had ended")],
+    [({"run": "01JZ" + "0" * 22}, "manifest of"), ({"stage": "audit"}, "manifest of"), ({}, "had ended")],
 )
 def test_an_end_of_a_stage_that_no_run_recorded_is_told_and_never_made_the_truth(store, workspace, members, word):
     forge(store, "stage.finished", **members)
@@ -149,4 +149,4 @@ def test_a_run_moves_no_channel_on_a_forged_end(store, workspace, run):
     (workspace.root / "servers/books/source.txt").write_text("two")
     forge(store, "stage.finished", run="01JZ" + "0" * 22)
     assert run("books").failed
-    assert "did not begin" in store.state("books").stages["staging"].message
+    assert "manifest of" in store.state("books").stages["staging"].message

@@ -155,9 +155,9 @@ def _invented(job: _Job, *, tested: bool, candidate: str = "") -> None:
 
     job.change(change)
     if not tested:
-        lines = [line for line in job.file().read_text().splitlines() if f'"run": "{job.run}"' in line]
+        lines = [line for line in job.file().read_text().splitlines() if f'"run":"{job.run}"' in line]
         head = job.file().read_text().partition(lines[0])[0]
-        job.file().write_text(head + "".join(f"{line}\n" for line in lines if '"stage": "test"' not in line))
+        job.file().write_text(head + "".join(f"{line}\n" for line in lines if '"stage":"test"' not in line))
 
 
 def invented_candidate(space: AttackedWorkspace) -> Iterator[str]:

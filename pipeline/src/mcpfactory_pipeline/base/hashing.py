@@ -35,6 +35,11 @@ def hash_bytes(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
+def shorten_hash(value: str) -> str:
+    """Return `#` and the first 16 digits of a hash. Any other text is returned unchanged."""
+    return f"#{value[7:23]}" if value.startswith("sha256:") else value
+
+
 def hash_file(file: str | Path) -> str:
     """Return the hash of a file's content; `none` for a missing file."""
     try:

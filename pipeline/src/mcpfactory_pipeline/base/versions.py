@@ -55,7 +55,7 @@ def template_version(name: str, server: Path) -> str:
 
 def checked_out_commit(folder: Path) -> str:
     """Return the commit checked out in a folder, with `+changes` if files there differ; `none` without git."""
-    head = git_text(folder, "rev-parse", "HEAD")
+    head = git_text(folder, "rev-parse", "--short=12", "HEAD")
     if not head:
         return ABSENT
     return f"{head}+changes" if git_text(folder, "status", "--porcelain", "--", ".") else head

@@ -88,7 +88,7 @@ def candidate_views(state: ServerState, history: Sequence[Event]) -> tuple[Candi
             files=tuple(DisplayedFact(file, digest) for file, digest in sorted(candidate.files.items())),
             made_from=tuple(
                 DisplayedFact(part, _short(str(value)))
-                for part, value in sorted({**made.get("made_from", {}), **candidate.inputs}.items())
+                for part, value in sorted({**_sources(made), **candidate.inputs}.items())
             ),
             facts=format_summary_facts(candidate.facts),
             checks=tuple(
@@ -105,6 +105,12 @@ def candidate_views(state: ServerState, history: Sequence[Event]) -> tuple[Candi
         for name, candidate in known
         for made in [built.get(name, {})]
     )
+
+
+def _sources(made: Event) -> Mapping[str, str]:
+    """Return the inputs of a build as its manifest has them, or only the commit."""
+    known: Mapping[str, str] = made.get("made_from") or ({"commit": made["commit"]} if "commit" in made else {})
+    return known
 
 
 def format_summary_facts(summary: Mapping[str, Any]) -> tuple[DisplayedFact, ...]:

@@ -384,7 +384,8 @@ def _source(
     """
     commits: dict[str, str] = {}
     for event in history:
-        commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))
+        old, candidate = event.get("made_from", {}).get("commit"), str(event.get("candidate"))
+        commit = str(event.get("commit") or old or ABSENT)
         if event.get("built") and commit != ABSENT and ("+" in commits.get(candidate, "+") or "+" not in commit):
             commits[candidate] = commit  # prefer a commit without uncommitted changes
     pair = [one for one in (old, new) if one and one.id in commits]

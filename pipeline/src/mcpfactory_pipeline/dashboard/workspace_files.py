@@ -66,15 +66,10 @@ def read_log(file: Path) -> str:
     return text if size <= _MAX_LOG else f"… {size - _MAX_LOG} bytes before this …\n{text.partition(chr(10))[2]}"
 
 
-def read_validation_report(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
+def read_validation_report(file: Path) -> Mapping[str, Any]:
     """Return the validation report, or an empty report if the file is not on this machine."""
-    for relative in kept:
-        file = folder / relative
-        if relative.endswith(".json") and file.resolve().is_relative_to(folder.resolve()):
-            report = read_json(file)
-            if "findings" in report:
-                return report
-    return {}
+    report = read_json(file)
+    return report if "findings" in report else {}
 
 
 Stamps = tuple[FileStamp | None, ...]

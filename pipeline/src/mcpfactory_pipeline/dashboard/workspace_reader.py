@@ -50,7 +50,9 @@ from mcpfactory_pipeline.plan.plan import needed_stages
 from mcpfactory_pipeline.run.runner import log_file
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, Event
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.manifest import FOLDER as MANIFESTS
+from mcpfactory_pipeline.state.manifest import with_details
+from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, deleted_server_items
 from mcpfactory_pipeline.views.status import broken_row
@@ -75,6 +77,8 @@ _WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose cause is in t
 _UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
 # Large fields of events, which pages about many servers do not need.
+_VALIDATION: Final = "validate/report.json"
+_DETAILED: Final = 12  # maximum number of servers of a run whose page has reasons; each server's own page has them
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
@@ -171,10 +175,13 @@ class WorkspaceReader:
             inbox.channels,
             inbox.stages,
             state=state,
-            history=events,
+            history=[
+                _detailed(workspace, name, one) if one.get("built") and one["candidate"] in state.candidates else one
+                for one in events
+            ],
             report=read_json(server.report),
             manifest=read_json(server.folder.joinpath("src", *server.package.split("."), "_generated/manifest.json")),
-            validation=read_validation_report(workspace.artifacts / name, validated.artifacts if validated else {}),
+            validation=read_validation_report(workspace.artifacts / name / _report(validated)),
             contract=_contract(workspace, name, state.candidate or ""),
         )
 
@@ -231,6 +238,8 @@ class WorkspaceReader:
         # a stage that starts or ends during the read counts as running
         steps = before | self.running_stages_now()
         running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
+        if server or len(found) <= _DETAILED:
+            found = {name: [_detailed(workspace, name, event) for event in events] for name, events in found.items()}
         logs = _logs(workspace, store, run, server) if server else {}
         for name, stages in running.items():
             logs |= {(name, stage): read_log(log_file(workspace, name, stage)) for stage in stages}
@@ -292,7 +301,7 @@ class WorkspaceReader:
         listed = _contract(workspace, server, candidate, manifest=True) or _contract(workspace, server, candidate)
         return StoredCandidate(
             manifest={"tools": list(listed)} if listed else {},
-            report=read_validation_report(artifacts, {f"{candidate}/validate/report.json": ""}),
+            report=read_validation_report(artifacts / candidate / _VALIDATION),
             sizes={name: (folder / name).stat().st_size for name in known.files if (folder / name).is_file()},
         )
 
@@ -361,6 +370,10 @@ class WorkspaceReader:
         return known[1]
 
 
+def _detailed(workspace: Workspace, server: str, event: Event) -> Event:
+    return with_details(event, workspace.artifacts / server / MANIFESTS)
+
+
 def _needs(workspace: Workspace) -> dict[str, Set[str]]:
     stages = workspace_stages(workspace)
     return {stage.name: needed_stages(stages, stage.name) for stage in stages if not stage.approval}
@@ -390,7 +403,11 @@ def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) 
             / "index.html"
         )
     validated = state.stages.get("validate")
-    yield from (folder / path for path in (validated.artifacts if validated else ()))
+    yield folder / _report(validated)
+
+
+def _report(validated: StageRecord | None) -> str:
+    return f"{(validated and validated.candidate) or 'reports'}/{_VALIDATION}"
 
 
 def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Iterator[tuple[str, Path]]:
@@ -454,7 +471,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
             continue
         relative = f"logs/{event['stage']}.log"
         file = log_file(workspace, server, str(event["stage"]))
-        if event.get("artifacts", {}).get(relative) == _hash_log(file):
+        if _detailed(workspace, server, event).get("artifacts", {}).get(relative) == _hash_log(file):
             found[server, str(event["stage"])] = read_log(file)
     return found
 

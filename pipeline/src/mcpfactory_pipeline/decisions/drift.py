@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import RefusedError
-from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.hashing import hash_file, shorten_hash
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.plan.policy import PromotionBlocker, find_channel, find_promotion_blockers, read_channels
 from mcpfactory_pipeline.state.state import ServerState
@@ -71,7 +71,7 @@ def is_from_other_offer(server: WorkspaceServer, state: ServerState, candidate: 
 def _accepted(state: ServerState, offer: str) -> bool:
     """Return True if `validate` passed with a waiver for the current drift."""
     record = state.stages.get("validate")
-    if record is None or record.outcome != "passed" or record.inputs.get("drift") != offer:
+    if record is None or record.outcome != "passed" or record.inputs.get("drift") != shorten_hash(offer):
         return False
     return DRIFT_RULE in record.summary.get("waived_rules", ())
 

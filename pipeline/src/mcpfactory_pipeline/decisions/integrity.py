@@ -14,6 +14,8 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.errors import RefusedError
 from mcpfactory_pipeline.base.git import git_output
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_file
+from mcpfactory_pipeline.base.locks import read_run_notes
 from mcpfactory_pipeline.build.factory_distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import NAME_HINT, channels_folder
@@ -30,6 +32,8 @@ from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage, offered_file_name
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.event_schema import Event
+from mcpfactory_pipeline.state.manifest import FOLDER as MANIFESTS
+from mcpfactory_pipeline.state.manifest import find_manifest, manifest_file, recorded_artifacts
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import Difference, make_difference, verify
@@ -212,6 +216,28 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
             message = f"channel {channel} on this machine offers another runtime than its page says"
             found.append(make_difference(RUNTIME, message, _RESTORE, told))
     return found
+
+
+def report_faults(workspace: Workspace, names: Sequence[str] | None = None) -> Iterator[Difference]:
+    """Yield the servers whose manifests or reports on this machine differ from the recorded ones, as `verify` does.
+
+    A server with a running or killed stage is left out, because the stage may have written files. Logs are left out.
+    """
+    store = Store(workspace)
+    for server in names or store.servers():
+        state = isolate_server_errors(server, partial(store.state, server))
+        if isinstance(state, BrokenServer) or read_run_notes(store.locks, server):
+            continue
+        folder, changed = workspace.artifacts / server, list[str]()
+        for record in state.stages.values():
+            places = [folder / MANIFESTS]
+            file = manifest_file(places[0], record.manifest)
+            changed += [file.name] if file.exists() and not find_manifest(record.manifest, places) else []
+            reports = [one for one in recorded_artifacts(record, *places).items() if not one[0].startswith("logs/")]
+            changed += [path for path, content in reports if hash_file(folder / path) not in {ABSENT, content}]
+        if changed:
+            message = f"reports of {server} on this machine differ from the recorded reports"
+            yield make_difference(server, message, f"mcpfactory pipeline run {server} --force", changed)
 
 
 def channel_state_faults(

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.adoption.candidate import build_adopted_candidate
 from mcpfactory_pipeline.adoption.sources import AdoptionSources
 from mcpfactory_pipeline.base.errors import JsonRecord, PipelineError, StateError
 from mcpfactory_pipeline.base.git import git_output, git_text
-from mcpfactory_pipeline.base.hashing import hash_files, list_source_files
+from mcpfactory_pipeline.base.hashing import hash_files, list_source_files, shorten_hash
 from mcpfactory_pipeline.base.versions import installed_version
 from mcpfactory_pipeline.build.factory_distributions import RUNTIME
 from mcpfactory_pipeline.build.programs import ToolRejectedInputError
@@ -156,7 +156,7 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
     with _sources(server, wanted) as (folder, words):
         if folder is None:
             raise StateError(
-                f"{wheel} is not on this machine, and the wheel's sources ({wanted[:19]}…) are neither in "
+                f"{wheel} is not on this machine, and the wheel's sources ({wanted}) are neither in "
                 f"servers/{server.name} nor in the last {_COMMITS} commits of that folder",
                 hint=f"copy {copy} from another machine, or fetch the branch with the sources of the wheel",
             )
@@ -218,4 +218,4 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
 
 
 def _hash(folder: Path, own: str) -> str:
-    return combine_source_hashes(hash_files(folder, list_source_files(folder, without=NOT_BUILT)), own)
+    return shorten_hash(combine_source_hashes(hash_files(folder, list_source_files(folder, without=NOT_BUILT)), own))

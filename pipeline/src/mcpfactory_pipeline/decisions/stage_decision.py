@@ -292,6 +292,17 @@ def approve_stage_command(state: ServerState, stage: Stage) -> str:
     return f"mcpfactory pipeline approve {state.server} --stage {stage.name}{about}{signing_option(signed=signed)}"
 
 
+def shown_artifacts(stages: Iterable[Stage], stage: Stage, artifacts: Mapping[str, str]) -> dict[str, str]:
+    """Return the reports of a stage that an approval stage shows. People also decide where only the history is."""
+    parts = {part for one in stages if one.approval for part in one.reads}
+    names = {_WITH_TOOLS.get(part, "") for part in parts} | {part.removeprefix("artifact:") for part in parts}
+    return {
+        path: content
+        for path, content in artifacts.items()
+        if not path.startswith("logs/") and (f"stage:{stage.name}" in parts or path.partition("/")[2] in names)
+    }
+
+
 def stage_output_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
     """Return the parts of a stage's output. A part has a description, and possibly a file."""
     items = []

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_files, hash_named_texts, list_source_files
+from mcpfactory_pipeline.base.hashing import (
+    ABSENT,
+    hash_file,
+    hash_files,
+    hash_named_texts,
+    list_source_files,
+    shorten_hash,
+)
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.base.versions import checked_out_commit, distribution_version, python_version, template_version
 from mcpfactory_pipeline.plan.plan import describe_input_change
@@ -226,12 +233,14 @@ def stage_inputs(stage: Stage, subject: InputReader) -> dict[str, str]:
 
 
 def read_stage_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict[str, str]]:
-    """Return the current inputs of every stage."""
+    """Return the current inputs of every stage, with short hashes. People approve whole hashes."""
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
     for stage in stages:
         if "checks" in stage.reads:  # include only the checks that the stage needs
             found[stage.name]["checks"] = _checks(subject, stage.needs)
+        if not stage.approval:
+            found[stage.name] = {name: shorten_hash(value) for name, value in found[stage.name].items()}
     return found
 
 
@@ -241,11 +250,6 @@ _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "py
 def source_provenance_inputs(subject: InputReader) -> dict[str, str]:
     """Return the inputs that affect the candidate's sources, for the record of a build."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": checked_out_commit(subject.server.folder)}
-
-
-def fingerprint(inputs: Mapping[str, str]) -> str:
-    """Return one hash for all inputs of a stage."""
-    return hash_named_texts(inputs)
 
 
 # Inputs that are not compared.

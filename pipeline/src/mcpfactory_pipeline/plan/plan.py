@@ -207,7 +207,7 @@ def describe_input_change(name: str, before: str | None, after: str | None) -> s
 
 
 def _is_content(value: str) -> bool:
-    return value == ABSENT or value.startswith("sha256:")
+    return value == ABSENT or value.startswith("#")
 
 
 def sort_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:

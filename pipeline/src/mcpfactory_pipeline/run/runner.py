@@ -13,7 +13,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base import events
 from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, StateError
-from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_file
 from mcpfactory_pipeline.base.ids import AUTOMATION, Clock, acting_as
 from mcpfactory_pipeline.base.locks import Starts, run_lock
 from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, format_duration, join_lines, truncate
@@ -21,9 +21,9 @@ from mcpfactory_pipeline.channels.candidate import copy_into_channel, find_artif
 from mcpfactory_pipeline.decisions.decision import hold
 from mcpfactory_pipeline.decisions.promote import rollback
 from mcpfactory_pipeline.decisions.signatures import drop_unsigned_stage_approvals
+from mcpfactory_pipeline.decisions.stage_decision import shown_artifacts
 from mcpfactory_pipeline.plan.fingerprint import (
     InputReader,
-    fingerprint,
     read_stage_inputs,
     source_provenance_inputs,
     stage_inputs,
@@ -34,6 +34,8 @@ from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs
 from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.state.event_schema import RUN_DIED, STAGE_START, Event, describe_invalid_order
+from mcpfactory_pipeline.state.manifest import FOLDER as MANIFESTS
+from mcpfactory_pipeline.state.manifest import write_manifest
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.timeline import seconds_in_channel
@@ -126,6 +128,15 @@ class ServerRunResult:
     ran: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _StartedStage:
+    """A stage at work, with the inputs at its start."""
+
+    step: PlanStep
+    stage: Stage
+    inputs: Mapping[str, str]
+
+
 def plan_server_stages(
     workspace: Workspace,
     server: WorkspaceServer,
@@ -208,9 +219,7 @@ class ServerRunner:
                 transaction.append("stage.interrupted", stage=start["stage"], run=start["run"], message=RUN_DIED)
         shutil.rmtree(self._work(server), ignore_errors=True)
 
-    def _steps(
-        self, server: WorkspaceServer, force: list[str], announce: Callable[[Starts], None]
-    ) -> ServerRunResult:
+    def _steps(self, server: WorkspaceServer, force: list[str], announce: Callable[[Starts], None]) -> ServerRunResult:
         result = ServerRunResult(server.name)
         while not self.stopped.is_set():
             state = self.store.state(server.name)
@@ -286,17 +295,17 @@ class ServerRunner:
             announce(starts)
             for step in steps:
                 stage = next(stage for stage in self.stages if stage.name == step.stage)
-                begun.append((step, stage, stage_inputs(stage, reader)))
+                begun.append(_StartedStage(step, stage, stage_inputs(stage, reader)))
                 self.emit(events.StageStarted(server.name, stage.name, step.reasons, attempt))
             again = []
-            results = self._execute_all(server, [stage for _, stage, _ in begun], state)
-            for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
-                self._finish(server, stage, before, outputs, seconds)
+            results = self._execute_all(server, [one.stage for one in begun], state)
+            for started, (outputs, seconds) in zip(begun, results, strict=True):
+                self._finish(server, started, outputs, seconds)
                 del starts[0]
                 with suppress(StateError):  # the ended stage is in the history, so ignore the error and continue
                     announce(starts)
                 if outputs.outcome in RETRIED:
-                    again.append(step)
+                    again.append(started.step)
             steps = again
             if not steps or self.stopped.is_set():
                 return
@@ -354,15 +363,14 @@ class ServerRunner:
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
-    def _finish(
-        self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
-    ) -> None:
+    def _finish(self, server: WorkspaceServer, started: _StartedStage, outputs: StageOutputs, seconds: float) -> None:
+        stage = started.stage
         message = self._without_paths(outputs.message)
         outputs = replace(outputs, message=message)
         if outputs.outcome == "interrupted":
             self._record(server, "stage.interrupted", stage=stage.name, run=self.run_id, message=message)
         else:
-            outputs = self._record_finished(server, stage, before, outputs, seconds)
+            outputs = self._record_finished(server, started, outputs, seconds)
         self.emit(events.StageFinished(server.name, stage.name, outputs.outcome, outputs.message, seconds))
         if outputs.outcome in {"failed", "errored", "inconclusive"}:
             log = self._log(server, stage)
@@ -372,16 +380,26 @@ class ServerRunner:
             self.emit(events.FailedStageLog(server.name, stage.name, where, tuple(shown)))
 
     def _record_finished(
-        self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
+        self, server: WorkspaceServer, started: _StartedStage, outputs: StageOutputs, seconds: float
     ) -> StageOutputs:
         """Record the end of a stage, and move the channel that the stage fills."""
-        state = self.store.state(server.name)
+        stage, state = started.stage, self.store.state(server.name)
         after = stage_inputs(stage, InputReader(server, state))
-        inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}
+        read = {name: after[name] if name in stage.writes else value for name, value in started.inputs.items()}
         candidate = find_artifact(self.workspace, state) if "candidate" in stage.reads else None
+        inputs = {name: value for name, value in read.items() if name != "candidate" or not candidate}
         built = outputs.built
         made = {"version": built.version, "files": dict(built.files), "facts": dict(built.facts)} if built else None
-        origin = source_provenance_inputs(InputReader(server, state)) if built else None
+        origin = source_provenance_inputs(InputReader(server, state)) if built else {}
+        artifacts, commit = self._artifacts(server, stage, candidate), origin.get("commit", ABSENT)
+        details = {
+            "stage": stage.name,
+            "run": self.run_id,
+            "artifacts": artifacts,
+            "reasons": list(started.step.reasons),
+            "made_from": origin,
+        }
+        manifest = write_manifest(self.workspace.artifacts / server.name / MANIFESTS, details)
         with self.store.transaction(server.name) as transaction:
             if stage.soak and candidate:
                 outputs = apply_soak_time(stage, outputs, candidate.id, transaction.events, self.store.clock)
@@ -395,12 +413,12 @@ class ServerRunner:
                 message=outputs.message,
                 seconds=seconds,
                 inputs=inputs,
-                fingerprint=fingerprint(inputs),
-                summary=dict(outputs.summary),
-                artifacts=self._artifacts(server, stage, candidate),
+                summary=dict(outputs.summary) or None,
+                artifacts=shown_artifacts(self.stages, stage, artifacts) or None,
+                manifest=manifest,
                 candidate=built.id if built else candidate and candidate.id,
                 built=made,
-                made_from=origin,
+                commit=None if commit == ABSENT else commit,
                 channel=outputs.channel,
                 version=candidate.version if outputs.channel and candidate else None,
             )

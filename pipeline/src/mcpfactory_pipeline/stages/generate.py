@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.server_files import Lockfile, LockfileError
 from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.hashing import shorten_hash
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.coverage import coverage
@@ -20,7 +21,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         template = Lockfile.read(server.folder).template
     except LockfileError as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
-    origin = {"template": template} if template else {}  # later, drift is found by a comparison with this record
+    origin = {"template": shorten_hash(template)} if template else {}  # for drift
     if server.document is None:
         return StageOutputs("passed", "not made from an API document: nothing to generate", origin)
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only this job needs it

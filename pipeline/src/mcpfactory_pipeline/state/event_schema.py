@@ -33,6 +33,8 @@ _ID: Final = core_schema.str_schema(strict=True, pattern=r"^[0-9A-HJKMNP-TV-Z]{2
 _MOMENT: Final = core_schema.str_schema(
     strict=True, pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$"
 )
+MANIFEST_DIGITS: Final = 16  # as in candidates' IDs
+_MANIFEST: Final = core_schema.str_schema(strict=True, pattern=rf"^[0-9a-f]{{{MANIFEST_DIGITS}}}$")
 _OUTCOME: Final = core_schema.literal_schema(["passed", "failed", "errored", "interrupted", "inconclusive"])
 
 
@@ -66,16 +68,21 @@ _REASON: Final[Members] = {"reason": _TEXT}
 
 # Type of event → required fields and optional fields.
 EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
-    "stage.started": (_STEP, {"pid": _COUNT, "reasons": _TEXTS}),  # only in old histories and in notes of running stages
+    "stage.started": (
+        _STEP,
+        {"pid": _COUNT, "reasons": _TEXTS},
+    ),  # only in old histories and in notes of running stages
     "stage.finished": (
-        {**_STEP, "outcome": _OUTCOME, "fingerprint": _TEXT, "inputs": _TEXT_BY_NAME},
+        {**_STEP, "outcome": _OUTCOME, "inputs": _TEXT_BY_NAME},
         {
             "message": _TEXT,
             "seconds": _NUMBER,
             "summary": _SUMMARY,
             "artifacts": _TEXT_BY_NAME,
+            "manifest": _MANIFEST,
             "candidate": _TEXT,
             "built": _BUILT,
+            "commit": _TEXT,
             "made_from": _ANYTHING,
             "channel": _TEXT,
             "version": _TEXT,
@@ -183,17 +190,21 @@ Step = tuple[object, object]  # (stage, run)
 
 
 def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
-    """Describe stage ends that cannot be valid: a run tries a stage again only after an error.
+    """Describe stage ends that cannot be valid: a second end, or an end with the manifest of another run.
 
+    A run tries a stage again only after an error.
     Two clones can record that a run was interrupted, although the run continued in one of these clones. Therefore, an
     end may follow an interruption, and an interruption may follow an end.
     """
     outcomes = dict[Step, str]()  # outcome of each step's last end
+    manifests = dict[str, Step]()
     for event in events:
         step = event.get("stage"), event.get("run")
         if event["event"] == "stage.finished":
             if outcomes.get(step, "errored") != "errored":
                 yield f"stage.finished ({event['id']}): {event['stage']} had ended in run {event['run']}"
+            elif (known := manifests.setdefault(str(event.get("manifest", event["id"])), step)) != step:
+                yield f"stage.finished ({event['id']}): it has the manifest of {known[0]} in run {known[1]}"
             outcomes[step] = str(event["outcome"])
         elif event["event"] in {STAGE_START, "stage.interrupted"}:
             outcomes.pop(step, None)

@@ -79,7 +79,7 @@ def _invalid_event(where: str, number: int, line: bytes, error: ValueError) -> S
 
 def event_line(event: event_schema.Event) -> str:
     """Return the line of an event, without a newline."""
-    return json.dumps(event, sort_keys=True, ensure_ascii=False)
+    return json.dumps(event, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def append(file: Path, events: Sequence[event_schema.Event], where: str) -> tuple[int, int]:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.hashing import canonical_json
+from mcpfactory_pipeline.base.hashing import canonical_json, hash_named_texts, shorten_hash
 from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, UPGRADE, Event, Step
 
 SCHEMA: Final = 2  # of `to_json`: the content of state files before view.py, and of snapshots
@@ -43,18 +43,18 @@ class StageRecord:
     """Last run of a stage.
 
     Attributes:
-        fingerprint: hash of all inputs.
-        inputs: input of the stage → version or hash (`sha256:…`).
-        artifacts: path of a log or report → hash.
+        inputs: input of the stage → version or short hash (`shorten_hash`).
+        artifacts: path of a report that an approval stage shows → hash. Old events have all logs and reports.
+        manifest: hash of the manifest, which has all logs and reports.
     """
 
     outcome: str
-    fingerprint: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
     candidate: str | None = None
     message: str = ""
     summary: Mapping[str, Any] = field(default_factory=dict)
     artifacts: Mapping[str, str] = field(default_factory=dict)
+    manifest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +242,19 @@ def finished_record(event: Event) -> StageRecord:
     """Return the record for a `stage.finished` event."""
     return StageRecord(
         outcome=str(event["outcome"]),
-        fingerprint=str(event["fingerprint"]),
-        inputs=dict(event["inputs"]),
+        inputs=_inputs(event),
         candidate=event.get("candidate"),
         message=str(event.get("message", "")),
         summary=dict(event.get("summary", {})),
         artifacts=dict(event.get("artifacts", {})),
+        manifest=str(event.get("manifest", "")),
     )
+
+
+def _inputs(event: Event) -> dict[str, str]:
+    """Return the inputs of a stage. Old events have whole hashes, and also the candidate."""
+    checked = {"candidate": str(event["candidate"])} if "candidate" in event and "built" not in event else {}
+    return checked | {name: shorten_hash(value) for name, value in event["inputs"].items()}
 
 
 def _finished(state: ServerState, event: Event) -> ServerState:
@@ -374,7 +380,8 @@ def _with_candidate(state: ServerState, name: str, built: Mapping[str, Any], inp
 
 
 def _with_check(state: ServerState, name: str, stage: str, record: StageRecord) -> ServerState:
-    check = {"outcome": record.outcome, "fingerprint": record.fingerprint, "summary": dict(record.summary)}
+    fingerprint = hash_named_texts(record.inputs)
+    check = {"outcome": record.outcome, "fingerprint": fingerprint, "summary": dict(record.summary)}
     known = state.candidates[name]
     checked = replace(known, checks={**known.checks, stage: check})
     return replace(state, candidates={**state.candidates, name: checked})

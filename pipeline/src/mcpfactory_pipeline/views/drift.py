@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.files import read_json
-from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file, shorten_hash
 from mcpfactory_pipeline.decisions.drift import adopted_offer_commands, is_from_other_offer
 from mcpfactory_pipeline.decisions.integrity import channel_state_faults
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
@@ -143,8 +143,8 @@ def _merged_with(case: _DriftInputs) -> str:
     """Return the version of the template that the user's files contain; `none` if unknown."""
     record, now = case.generated, case.inputs.get("generate", {}).get("generated")
     if record is not None and record.inputs.get("generated") == now:
-        return str(record.summary.get("template", ABSENT))
-    return str(_lock(case).get("template", ABSENT))
+        return shorten_hash(str(record.summary.get("template", ABSENT)))
+    return shorten_hash(str(_lock(case).get("template", ABSENT)))
 
 
 def _moved(case: _DriftInputs) -> Iterator[Drift]:

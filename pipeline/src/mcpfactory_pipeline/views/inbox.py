@@ -381,16 +381,13 @@ class InboxReader:
     def _finding(self, state: ServerState, stage: str) -> str:
         """Return the first finding in a failed stage's report. Without a report, return the stage's message."""
         record = state.stages[stage]
-        for path in record.artifacts:
-            if not path.endswith(f"{stage}/report.json"):
-                continue
-            try:
-                report = json.loads((self.workspace.artifacts / state.server / path).read_bytes())
-                worst = sorted(report["findings"], key=lambda finding: (not finding["gate"], -finding["severity"]))[0]
-                return f"{record.message}; first: {worst['rule']} {worst['message']}"
-            except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
-                break
-        return record.message
+        file = self.workspace.artifacts / state.server / (record.candidate or "reports") / stage / "report.json"
+        try:
+            report = json.loads(file.read_bytes())
+            worst = sorted(report["findings"], key=lambda finding: (not finding["gate"], -finding["severity"]))[0]
+            return f"{record.message}; first: {worst['rule']} {worst['message']}"
+        except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
+            return record.message
 
     def _offered(self, state: ServerState) -> Iterator[InboxItem]:
         """Yield an item for each later channel whose release has failed a check since its promotion."""

@@ -167,7 +167,7 @@ def verify(
     Exit code 1: a file was edited or damaged. Exit code 0: there are no findings, or only notes.
     """
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.decisions.integrity import channel_folder_faults, signature_faults
+    from mcpfactory_pipeline.decisions.integrity import channel_folder_faults, report_faults, signature_faults
     from mcpfactory_pipeline.state.store import Store
     from mcpfactory_pipeline.state.verify import refresh_views
     from mcpfactory_pipeline.state.verify import repair as repair_states
@@ -175,7 +175,8 @@ def verify(
 
     workspace = selected_workspace()
     found = (repair_states if repair else compare)(workspace, names or None)
-    found += [*signature_faults(workspace, names or None), *channel_folder_faults(workspace, names or None)]
+    for check in (signature_faults, channel_folder_faults, report_faults):
+        found += check(workspace, names or None)
     broken = {entry["server"] for entry in found if entry.get("level") != "warning"}
     store = Store(workspace)
     sound = [server for server in names or store.servers() if server not in broken]

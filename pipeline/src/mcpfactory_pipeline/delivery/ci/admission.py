@@ -13,7 +13,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.ids import AUTOMATION, id_creation_time, parse_time
-from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_state_hashes
+from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, shown_state_hashes
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.plan import needed_stages, required_checks
 from mcpfactory_pipeline.plan.policy import describe_failed_checks, version_reuse_fault
@@ -64,12 +64,14 @@ class AdmissionRules:
         run: ID of the run to which all events must belong.
         kinds: admitted types of events.
         files: `file:PATH` → hash, for the files that approval stages show.
+        details: adds the details in the job's manifest to an event.
     """
 
     run: str
     stages: Mapping[str, Stage]
     kinds: frozenset[str] = RUN_EVENTS
     files: Mapping[str, str] = field(default_factory=dict)
+    details: Callable[[Event], Event] = lambda event: event
 
     def checks(self, channel: ChannelPolicy) -> tuple[str, ...]:
         """Return the stages that check candidates for the first channel."""
@@ -111,7 +113,7 @@ def admit_job_events(
             raise
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise ShardResultError("order", f"event {event['id']} of {server} is not valid: {error}") from error
-    for words in describe_invalid_order([*(event for event in known if event.get("run") == rules.run), *new]):
+    for words in describe_invalid_order(sorted([*known, *new], key=lambda event: str(event["id"]))):
         raise ShardResultError("order", f"an event of {server} is not valid: {words}")
     return new
 
@@ -179,11 +181,9 @@ def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:
     stage = admission.rules.stages[str(event["stage"])]
     if event["outcome"] not in OUTCOMES:
         raise ShardResultError("order", f"{words}: {event['outcome']!r} is not a valid outcome")
-    if event["fingerprint"] != fingerprint(event["inputs"]):
-        raise ShardResultError("order", f"{words}: its fingerprint does not match its inputs")
     newest = admission.state.candidate if admission.state.candidate in admission.state.candidates else None
     expected = newest if "candidate" in stage.reads else None
-    _may_keep(stage, expected, event, words)
+    _may_keep(stage, expected, event, admission.rules.details(event), words)
     if event.get("built") is not None:
         _may_build(stage, event, words)
         return
@@ -195,10 +195,13 @@ def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:
         _may_move(admission, stage, event, words)
 
 
-def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> None:
-    """Refuse files other than the stage's own log and reports."""
+def _may_keep(stage: Stage, candidate: str | None, event: Event, details: Event, words: str) -> None:
+    """Refuse files other than the stage's own log and reports, and a manifest that does not have the event's files."""
     log, reports = f"logs/{stage.name}.log", f"{candidate or 'reports'}/{stage.name}/"
-    for path in event.get("artifacts", {}):
+    kept: Mapping[str, str] = details.get("artifacts", {})
+    if ("manifest" in event and details is event) or event.get("artifacts", {}).items() - kept.items():
+        raise ShardResultError("files", f"{words}: its manifest is missing, or differs from the event")
+    for path in kept:
         if path != log and not path.startswith(reports):
             raise ShardResultError("files", f"{words} names {path!r}, which is neither {log} nor below {reports}")
 

@@ -1,12 +1,13 @@
 """Bundle that a job uploads: histories, logs, and the files that the states list.
 
 ```
-history/<server>.jsonl     the events
-logs/<server>/<stage>.log  logs for people
-files/<sha256>             candidates' files, logs and reports; the state has their paths
+history/<server>.jsonl            the events
+logs/<server>/<stage>.log         logs for people
+manifests/<server>/<hash>.json    hashes of logs and reports
+files/<sha256>                    candidates' files, logs and reports; states and manifests have their paths
 ```
 
-A file is accepted only if its bytes match the hash in the events.
+A file is accepted only if its bytes match the hash in the events or in a manifest.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.channels.channel import read_verified_file
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.event_schema import Event
+from mcpfactory_pipeline.state.manifest import FOLDER as MANIFESTS
+from mcpfactory_pipeline.state.manifest import recorded_artifacts
 from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -96,21 +99,27 @@ def _about_files(events: Sequence[Event]) -> list[Event]:
     ]
 
 
-def _copy_logs(artifacts: Path, into: Path) -> None:
-    """Copy only regular files, because server code could have replaced a log with a link."""
-    into.mkdir(parents=True, exist_ok=True)
-    for file in sorted((artifacts / "logs").iterdir()):
-        with suppress(OSError), open_below(file, artifacts) as log, (into / file.name).open("wb") as copy:
-            shutil.copyfileobj(log, copy)
+def _copy_folder(artifacts: Path, name: str, into: Path) -> None:
+    """Copy only regular files, because server code could have replaced a file with a link."""
+    if (artifacts / name).is_dir():
+        into.mkdir(parents=True, exist_ok=True)
+        for file in sorted((artifacts / name).iterdir()):
+            with suppress(OSError), open_below(file, artifacts) as original, (into / file.name).open("wb") as copy:
+                shutil.copyfileobj(original, copy)
+
+
+def manifest_folders(artifacts: Path, server: str, folders: Sequence[Path]) -> list[Path]:
+    """Return the folders with a server's manifests: on this machine and in bundles."""
+    return [artifacts / MANIFESTS, *(folder / MANIFESTS / server for folder in folders)]
 
 
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServer:
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
     # Unfinished stages are not in the state, but their logs are useful.
-    if (artifacts / "logs").is_dir():
-        _copy_logs(artifacts, folder / "logs" / state.server)
+    for name in ("logs", MANIFESTS):
+        _copy_folder(artifacts, name, folder / name / state.server)
     sizes: list[int] = []
-    reports = _reports(state)
+    reports = _reports(artifacts, state)
     for path, content in {**reports, **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
@@ -129,7 +138,7 @@ def read_bundle_files(artifacts: Path, state: ServerState, folders: Sequence[Pat
     """
     bundles = [folder / _FILES for folder in folders]
     found: dict[Path, bytes] = {}
-    for path, content in {**_reports(state), **_candidates(state)}.items():
+    for path, content in {**_reports(artifacts, state, folders), **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if hash_file(place) == content:
             continue
@@ -147,8 +156,10 @@ def _candidates(state: ServerState) -> dict[str, str]:
     }
 
 
-def _reports(state: ServerState) -> dict[str, str]:
-    return {path: content for record in state.stages.values() for path, content in record.artifacts.items()}
+def _reports(artifacts: Path, state: ServerState, folders: Sequence[Path] = ()) -> dict[str, str]:
+    places = manifest_folders(artifacts, state.server, folders)
+    known = (recorded_artifacts(record, *places) for record in state.stages.values())
+    return {path: content for some in known for path, content in some.items()}
 
 
 def _inside(artifacts: Path, path: str) -> Path:

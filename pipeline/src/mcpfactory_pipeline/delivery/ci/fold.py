@@ -24,13 +24,14 @@ from mcpfactory_pipeline.delivery.ci.admission import (
     ShardResultError,
     admit_job_events,
 )
-from mcpfactory_pipeline.delivery.ci.bundle import read_bundle_files
+from mcpfactory_pipeline.delivery.ci.bundle import manifest_folders, read_bundle_files
 from mcpfactory_pipeline.plan.fingerprint import InputReader, shown_file_hashes
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, PlanStep
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.event_schema import Event
+from mcpfactory_pipeline.state.manifest import find_manifest, manifest_file, with_details
 from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, is_server_name
@@ -166,12 +167,15 @@ def _fold_server(
         decided = {str(event["id"]): event for event in (_decided(workspace, server, branch) if branch else ())}
         mine = {str(event["id"]): event for event in transaction.events}
         known = sorted({**decided, **mine}.values(), key=lambda event: str(event["id"]))
-        taken = admit_job_events(server, known, theirs, rules)
+        places = manifest_folders(artifacts, server, folders)
+        taken = admit_job_events(server, known, theirs, replace(rules, details=lambda end: with_details(end, *places)))
         merged = sorted((*known, *taken), key=lambda event: str(event["id"]))
         new = [event for event in merged if str(event["id"]) not in mine]
         state = fold(server, merged)
         files = _files(artifacts, state, folders)
         _require_built(artifacts, taken, files)
+        names = [str(event["manifest"]) for event in taken if "manifest" in event]
+        files |= {manifest_file(places[0], name): find_manifest(name, places) for name in names}
         # Write the files first: an event without its files would be an error.
         for place, data in files.items():
             replace_file(place, data)

@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_version
 
 from mcpfactory_codegen.servers.manifest_diff import Change
 from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
+from mcpfactory_pipeline.base.hashing import shorten_hash
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.base.versions import (
     STEPS,
@@ -246,7 +247,7 @@ class _Planner:
                 found.append(f"changed since {last.name}: {', '.join(files[:_SHOWN])}{more}")
         elif offered := _promoted(self.workspace, state):
             known = state.candidates.get(state.channels[offered].candidate)
-            if known is None or known.inputs.get("source") != INPUTS["source"](InputReader(server, state)):
+            if known is None or known.inputs.get("source") != _input("source", server, state):
                 found.append(f"changed since {offered} got {state.channels[offered].version}")
         else:
             found.append("never released")
@@ -288,6 +289,10 @@ def _promoted(workspace: Workspace, state: ServerState) -> str:
     return next((name for name in reversed(names) if name in state.channels), "")
 
 
+def _input(name: str, server: WorkspaceServer, state: ServerState) -> str:
+    return shorten_hash(INPUTS[name](InputReader(server, state)))
+
+
 def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
     from mcpfactory_codegen.servers.create import stale_files  # noqa: PLC0415 - heavy; few releases need it
 
@@ -295,7 +300,7 @@ def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
     if not server.document or record is None:
         return
     # `mcpfactory update` also generates the files, but records no run of the stage.
-    changed = record.inputs.get("document") != INPUTS["document"](InputReader(server, state))
+    changed = record.inputs.get("document") != _input("document", server, state)
     if changed and stale_files(server.folder):
         raise ReleaseError(
             "stale",

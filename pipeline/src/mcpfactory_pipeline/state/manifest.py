@@ -1,0 +1,66 @@
+"""Manifests: details of stage ends, in `pipeline/artifacts/<server>/manifests/`, which Git does not track.
+
+A manifest has the stage and the run, so that no other end has the same manifest. A manifest also has the hashes of the stage's log and reports (`artifacts`), the `reasons` of the run, and after a build the
+other inputs (`made_from`). The event in the history has the hash of the manifest. Where the file is missing, as in a
+fresh clone, these details are unknown, and nothing else is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.files import read_regular_file, replace_file
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.state.event_schema import MANIFEST_DIGITS, Event
+from mcpfactory_pipeline.state.state import StageRecord
+
+FOLDER: Final = "manifests"
+_LARGEST: Final = 1 << 24  # maximum size of a manifest in bytes
+
+
+def manifest_file(folder: Path, name: str) -> Path:
+    """Return the path of a manifest below a server's artifacts or a bundle's manifests."""
+    return folder / f"{name}.json"
+
+
+def write_manifest(folder: Path, details: Mapping[str, Any]) -> str:
+    """Write a manifest, and return its hash, which is its name."""
+    data = json.dumps(details, sort_keys=True, ensure_ascii=False).encode()
+    name = _name(data)
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(manifest_file(folder, name), data)
+    return name
+
+
+def find_manifest(name: str, folders: Iterable[Path]) -> bytes:
+    """Return a manifest from the first folder that has it; empty if the file is missing or changed."""
+    for folder in folders:
+        with suppress(OSError):
+            data = read_regular_file(manifest_file(folder, name), _LARGEST)
+            if _name(data) == name:
+                return data
+    return b""
+
+
+def with_details(event: Event, *folders: Path) -> Event:
+    """Return an event with the details in its manifest. If no folder has the manifest, return the event itself."""
+    if "manifest" not in event or not (data := find_manifest(str(event["manifest"]), folders)):
+        return event
+    details = json.loads(data)
+    return {**event, **{name: details[name] for name in ("artifacts", "reasons", "made_from") if name in details}}
+
+
+def recorded_artifacts(record: StageRecord, *folders: Path) -> Mapping[str, str]:
+    """Return the hashes of a stage's log and reports by path, as far as this machine knows them."""
+    found: Mapping[str, str] = with_details({"manifest": record.manifest, "artifacts": record.artifacts}, *folders)[
+        "artifacts"
+    ]
+    return found
+
+
+def _name(data: bytes) -> str:
+    return hash_bytes(data).removeprefix("sha256:")[:MANIFEST_DIGITS]
