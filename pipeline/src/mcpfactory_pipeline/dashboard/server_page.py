@@ -136,6 +136,7 @@ _WHOLE: Final = 4_000  # maximum total number of characters of all full texts on
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",
+    "compacted": "history compacted",
     "stage.finished": "finished",
     "stage.interrupted": "interrupted",
 }

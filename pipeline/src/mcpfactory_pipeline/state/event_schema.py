@@ -66,6 +66,8 @@ _DECIDED: Final[Members] = {"channel": _TEXT, "candidate": _TEXT}
 _ABOUT_STAGE: Final[Members] = {"stage": _TEXT, "shown": _TEXT_BY_NAME, "restart": _TEXT}
 _REASON: Final[Members] = {"reason": _TEXT}
 
+COMPACTED: Final = "compacted"
+
 # Type of event → required fields and optional fields.
 EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "stage.started": (
@@ -100,6 +102,10 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "revived": ({}, _REASON),
     "renamed": ({"previous": _TEXT}, _REASON),
     "waived": ({"rule": _TEXT}, {**dict.fromkeys(("until", "person", "tool", "offer"), _TEXT), **_REASON}),
+    COMPACTED: (
+        {"count": _COUNT, "sha256": _TEXT, "numbers": core_schema.dict_schema(_TEXT, _COUNT, strict=True)},
+        {},
+    ),
     "publish.started": ({"target": _TEXT, **_OFFER}, {}),
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }

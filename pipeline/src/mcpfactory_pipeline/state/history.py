@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import read_regular_file
+from mcpfactory_pipeline.base.files import read_regular_file, replace_file
 from mcpfactory_pipeline.state import event_schema
 from mcpfactory_pipeline.state.state import repair_hint
 
@@ -105,6 +105,15 @@ def append(file: Path, events: Sequence[event_schema.Event], where: str) -> tupl
         return start, start + len(data)
     finally:
         os.close(descriptor)
+
+
+def remove(file: Path, gone: Collection[str], where: str) -> None:
+    """Remove the events with these IDs, and leave all other lines as they are. The caller must hold the state lock."""
+    lines = read_regular_file(file, MAX_HISTORY_BYTES).splitlines(keepends=True)
+    try:
+        replace_file(file, b"".join(line for line in lines if not line.strip() or from_json(line)["id"] not in gone))
+    except OSError as error:
+        raise _unwritable(where, error) from error
 
 
 def _write(descriptor: int, data: bytes) -> None:

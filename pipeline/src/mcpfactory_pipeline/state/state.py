@@ -16,6 +16,7 @@ Effects of the events (docs/reference/state.md):
   set, the server's folder was also removed. If `kept` is set, the channels keep their offers.
 - `revived` reverts a retirement.
 - `renamed` starts the history of a renamed server, and also reverts a retirement.
+- `compacted` replaces events without effect (compaction.py). `numbers` has the numbers of candidates after left out builds.
 - `publish.started` starts a publication to a target.
 - `published` ends a publication and records the release.
 
@@ -31,7 +32,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.hashing import canonical_json, hash_named_texts, shorten_hash
-from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, UPGRADE, Event, Step
+from mcpfactory_pipeline.state.event_schema import COMPACTED, STAGE_ENDS, STAGE_START, UPGRADE, Event, Step
 
 SCHEMA: Final = 2  # of `to_json`: the content of state files before view.py, and of snapshots
 _KEPT: Final = 10
@@ -134,6 +135,7 @@ class ServerState:
         publishing: target → release whose publication is in progress or was interrupted.
         decisions: stage → decisions about the stage's latest content.
         sent_back: stage that must run again → the rejection that requires it.
+        numbers: candidate → number, after builds that a compacted history lacks; not in `to_json`.
         timeline: the events that waiting times and blockers depend on (`_timeline`); not in `to_json`.
         last: ID of the newest event; not in `to_json`.
     """
@@ -150,6 +152,7 @@ class ServerState:
     decisions: Mapping[str, StageDecisions] = field(default_factory=dict)
     sent_back: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
+    numbers: Mapping[str, int] = field(default_factory=dict, compare=False)
     timeline: tuple[Event, ...] = field(default=(), compare=False)
     last: str = field(default="", compare=False)
 
@@ -184,7 +187,11 @@ _RECORDS: Final[Mapping[str, Callable[..., Any]]] = {
 
 def fold(server: str, events: Iterable[Event]) -> ServerState:
     """Return the state after all events."""
-    return extend(ServerState(server), events)
+    events = list(events)
+    numbers = {
+        name: one for event in events if event.get("event") == COMPACTED for name, one in event["numbers"].items()
+    }
+    return extend(ServerState(server, numbers=numbers), events)
 
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
@@ -204,7 +211,7 @@ def _timeline(events: Iterable[Event]) -> tuple[Event, ...]:
     kept, last, failing = dict[str, Event](), dict[Step, Event](), dict[object, Event]()
     for event in events:
         if event["event"] not in STAGE_ENDS:
-            kept |= {str(event.get("id")): event} if event["event"] != STAGE_START else {}
+            kept |= {str(event.get("id")): event} if event["event"] not in {STAGE_START, COMPACTED} else {}
             continue
         end = {name: event[name] for name in _TIMED if name in event}
         stage, outcome = end["stage"], end.get("outcome")
@@ -364,6 +371,7 @@ EVENT_HANDLERS: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]]
     "revived": lambda state, _: replace(state, retired=None),
     "renamed": lambda state, _: replace(state, retired=None),
     "waived": lambda state, _: state,  # waivers are stored in waivers.toml
+    COMPACTED: lambda state, _: state,
     "publish.started": _publishing,
     "published": _published,
 }
@@ -372,7 +380,8 @@ EVENT_HANDLERS: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]]
 def _with_candidate(state: ServerState, name: str, built: Mapping[str, Any], inputs: Mapping[str, str]) -> ServerState:
     known = state.candidates.get(name)
     if known is None:
-        number = 1 + max((candidate.number for candidate in state.candidates.values()), default=0)
+        last = max((candidate.number for candidate in state.candidates.values()), default=0)
+        number = max(1 + last, state.numbers.get(name, 0))
         known = Candidate(str(built["version"]), number, dict(built["files"]))
     made = replace(known, inputs=dict(inputs), facts=dict(built.get("facts", {})))
     candidates = {**state.candidates, name: made}

@@ -22,9 +22,10 @@ import functools
 import hashlib
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +39,8 @@ from mcpfactory_pipeline.base.locks import file_lock, read_run_notes
 from mcpfactory_pipeline.base.text import join_lines
 from mcpfactory_pipeline.reporting import notify_made_decisions
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.event_schema import RUN_DIED, STAGE_ENDS, UPGRADE, Event
+from mcpfactory_pipeline.state.compaction import describe_replaced_events, find_replaceable_events
+from mcpfactory_pipeline.state.event_schema import COMPACTED, RUN_DIED, STAGE_ENDS, UPGRADE, Event
 from mcpfactory_pipeline.state.state import ServerState, extend, fold, repair_hint, state_from_json
 from mcpfactory_pipeline.state.view import VIEW_SCHEMA, is_view_of, view_schema, view_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -277,6 +279,21 @@ class Store:
         self._known[server] = stamps, transaction.state
         self._write_snapshot(server, stamps, transaction.state)
 
+    def compact(self, server: str, oldest: str, *, dry_run: bool = False) -> int:
+        """Replace events before the time `oldest` that the state does not depend on. Return the number of these events.
+
+        The new event is written before the old events are removed, so that a killed process loses nothing.
+        """
+        with self.transaction(server, rehearsal=dry_run) as transaction:
+            replaced = find_replaceable_events(server, transaction.events, oldest)
+            if replaced:
+                transaction.append(COMPACTED, **describe_replaced_events(server, transaction.events, replaced))
+            if replaced and not dry_run:
+                file, where = self.history_file(server), self.where(server, "history")
+                history.remove(file, {str(event["id"]) for event in replaced}, where)
+                transaction.size = self.history_size(server)
+        return len(replaced)
+
     @contextmanager
     def write_lock(self, server: str) -> Iterator[None]:
         """Prevent writes during the block. If the lock cannot be taken, continue without a lock."""
@@ -365,3 +382,23 @@ class Store:
             f"{self.where(server, 'state')} cannot be written: {error.strerror}",
             hint=f"free space, or make the folder writable; {after}",
         )
+
+
+def compact_histories(
+    workspace: Workspace, names: Sequence[str] | None = None, *, days: int, dry_run: bool = False
+) -> dict[str, int]:
+    """Compact the histories of servers (`Store.compact`). Return the number of replaced events by server.
+
+    Events of the last `days` days stay, because other branches may need them.
+
+    Raises:
+        StateError: a history is invalid, or differs from its state file.
+    """
+    store, found = Store(workspace), {}
+    known, oldest = store.servers(), format_time(utc_now() - timedelta(days=days))
+    for server in names or known:
+        if server not in known:
+            workspace.server(server)
+        elif count := store.compact(server, oldest, dry_run=dry_run):
+            found[server] = count
+    return found

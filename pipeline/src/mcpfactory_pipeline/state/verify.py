@@ -23,6 +23,7 @@ from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.compaction import is_compacted
 from mcpfactory_pipeline.state.event_schema import Event, describe_invalid_order
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, MAX_HISTORY_BYTES
 from mcpfactory_pipeline.state.state import fold
@@ -66,7 +67,7 @@ def histories_missing_events(
         now = _by_id(_read(store, server))
         gone = [_describe("lacks", event) for key, event in before.items() if key not in now]
         gone += [_describe("has another", event) for key, event in before.items() if now.get(key, event) != event]
-        if gone:
+        if gone and not is_compacted(server, before, now):
             where = store.where(server, "history")
             message = f"{where} is not what {ref} has, and more: {pluralize(len(gone), 'event')} missing or changed"
             hint = f"histories only grow: git checkout {ref} -- {where} brings them back"

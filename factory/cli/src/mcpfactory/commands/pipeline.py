@@ -250,15 +250,37 @@ def restore(
         raise typer.Exit(Exit.NEGATIVE)
 
 
-def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Delete the files of old candidates.
+def prune(
+    names: Names = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="Instead, compact histories: replace old stage results by one line")
+    ] = False,
+    days: Annotated[int, typer.Option(min=0, help="With --history: keep all events of this many days")] = 30,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the files of old candidates, or compact histories.
 
     `keep` in [artifacts] sets how many of the newest candidates stay. Published candidates also stay, and so do
     candidates that are or were in a channel.
+
+    With --history, no file of a candidate is deleted. Decisions and offers stay in the history, and so do results that
+    the state needs. Git keeps the replaced lines.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.candidate import prune as prune_files
 
+    if history:
+        from mcpfactory_pipeline.state.store import compact_histories
+
+        replaced = compact_histories(selected_workspace(), names or None, days=days, dry_run=dry_run)
+        if as_json:
+            output.data(replaced)
+            return
+        for server, count in replaced.items():
+            output.line(f"{server}: {pluralize(count, 'event')} {'would be ' if dry_run else ''}replaced by one")
+        output.note(f"{pluralize(len(replaced), 'server')} {'would be ' if dry_run else ''}compacted")
+        return
     found = prune_files(selected_workspace(), names or None, dry_run=dry_run)
     if as_json:
         output.data([entry.to_json() for entry in found])
