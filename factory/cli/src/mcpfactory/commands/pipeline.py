@@ -259,13 +259,13 @@ def prune(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the files of old candidates, or compact histories.
+    """Delete the files of old candidates.
 
     `keep` in [artifacts] sets how many of the newest candidates stay. Published candidates also stay, and so do
     candidates that are or were in a channel.
 
-    With --history, no file of a candidate is deleted. Decisions and offers stay in the history, and so do results that
-    the state needs. Git keeps the replaced lines.
+    With --history, only histories are compacted. Decisions and offers stay, and so do results that the state needs.
+    Git keeps the replaced lines.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.candidate import prune as prune_files

@@ -139,7 +139,7 @@ def _check(admission: _AdmissionState, event: Event) -> None:
         raise ShardResultError("candidate", f"{words} is about {event['candidate']}, which was never built")
 
 
-def _is_of_run(admission: _AdmissionState, event: Event, words: str) -> None:
+def _of_run(admission: _AdmissionState, event: Event, words: str) -> None:
     if event["run"] != admission.rules.run:
         raise ShardResultError(
             "run", f"{words} belongs to run {event['run']}, but the job was assigned run {admission.rules.run}"
@@ -176,7 +176,7 @@ def _shown(admission: _AdmissionState, stage: Stage) -> dict[str, str]:
 
 
 def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:
-    _is_of_run(admission, event, words)
+    _of_run(admission, event, words)
     _has_needs(admission, event, words)
     stage = admission.rules.stages[str(event["stage"])]
     if event["outcome"] not in OUTCOMES:
@@ -272,7 +272,7 @@ def _may_go_back(admission: _AdmissionState, event: Event, words: str) -> None:
 
 _RULES: Final[Mapping[str, Callable[[_AdmissionState, Event, str], None]]] = {
     "stage.finished": _may_finish,
-    "stage.interrupted": _is_of_run,
+    "stage.interrupted": _of_run,
     "rolled-back": _may_go_back,
     "held": _may_go_back,
 }
