@@ -6,6 +6,7 @@ import pytest
 
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.manifest import recorded_artifacts
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.fake_stages import BUILD, add_server
@@ -67,7 +68,8 @@ def rules(workspace):
 def test_a_function_of_the_workspace_judges_a_server_with_its_settings_and_keeps_its_report(rules):
     record = rules.run()
     assert (record.outcome, record.message, record.summary) == ("passed", "3 bytes", {"bytes": 3})
-    assert f"{record.candidate}/size/size.txt" in record.artifacts
+    kept = recorded_artifacts(record, rules.space.artifacts / "books" / "manifests")
+    assert f"{record.candidate}/size/size.txt" in kept
     assert "looked at books" in (rules.space.artifacts / "books" / "logs" / "size.log").read_text()
     (rules.folder / "source.txt").write_text("four")
     assert rules.run().outcome == "failed"
