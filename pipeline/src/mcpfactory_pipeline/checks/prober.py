@@ -44,6 +44,7 @@ from mcpfactory_pipeline.checks.client_capabilities import (
     needed_client_capability,
     params_without_meta,
 )
+from mcpfactory_pipeline.checks.corrected_arguments import correct_failed_calls
 from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, RecordedCall, Session
 from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
@@ -501,7 +502,22 @@ class ServerProber:
             if comparer is not None:
                 await comparer.repeat(call)
             found |= {} if call.failed else {planned.tool: planned}
-        return list(found.values())
+        return [*found.values(), *await self._correct(conversation, comparer)]
+
+    async def _correct(self, conversation: Conversation, comparer: CallComparer | None) -> list[PlannedCall]:
+        """Correct the arguments of read-only tools that only failed, and return the successful calls."""
+
+        async def send(planned: PlannedCall) -> RecordedCall | None:
+            if conversation.session.last_call_problem or self._requests.seconds_left() <= 0:
+                return None
+            self.evidence.calls.append(call := await self._call(conversation, planned))
+            if comparer is not None:
+                await comparer.repeat(call)
+            return call
+
+        samples, page = (self._canaries.samples, self._canaries.page) if self._canaries is not None else (None, "")
+        tools = self.evidence.read_only_tools if self._cases is None else {}
+        return await correct_failed_calls(tools, self.evidence.calls, send, samples, page)
 
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER

@@ -42,10 +42,11 @@ _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others
 
 
 def sample_arguments(schema: Any, description: object = "") -> tuple[dict[str, Any], Origin]:
-    """Return arguments for a tool with this inputSchema, and their origin.
+    """Return arguments for a tool with this inputSchema and `description`, and their origin.
 
-    An example in the tool's `description` replaces a meaningless text, if no other argument is required. The origin is "no arguments" if the schema requires no argument. The origin is "example" if the schema has a value
-    for each required argument, otherwise "guess".
+    An example in the description replaces a meaningless text, if no other argument is required. The origin is
+    "no arguments" if the schema requires no argument. The origin is "example" if the schema has a value for each
+    required argument, otherwise "guess".
     """
     if not isinstance(schema, dict) or is_nested_deeper(schema, _MAX_DEPTH):
         return {}, "guess"
@@ -57,11 +58,22 @@ def sample_arguments(schema: Any, description: object = "") -> tuple[dict[str, A
     if not parts:
         return {}, "no arguments"
     stated = all(isinstance(part, dict) and any(True for _ in author_values(part)) for part in parts.values())
-    made = {name: _guess(part, schema) for name, part in parts.items()}
+    made = {name: _guess(part, schema, argument_line(name, description)) for name, part in parts.items()}
     if list(made.values()) == [_MEANINGLESS] and (named := _NAMED.search(str(description))):
         changed = {name: named[1].rstrip(".") for name in made}
         made = made if instance_error(changed, schema) else changed
     return made, "example" if stated else "guess"
+
+
+def argument_line(name: str, description: object) -> str:
+    """Return the text after `name:` in a tool's description, such as in the section "Args" of a Python docstring."""
+    line = re.compile(rf"^[\s*`-]*{re.escape(name)}[*`]*(?: \([^()\n]*\))?\s*:\s*(\S.*)$", re.MULTILINE)
+    return found[1] if (found := line.search(str(description))) else ""
+
+
+def quoted_texts(text: str) -> list[str]:
+    """Return the texts in quotation marks, and the words after "e.g." or "such as"."""
+    return list(dict.fromkeys(one for found in _QUOTED.finditer(text) for one in found.groups() if one))
 
 
 def second_guesses(schema: Any, made: Mapping[str, Any], results: Sequence[WireExchange]) -> list[dict[str, Any]]:
@@ -112,12 +124,11 @@ def _result_value(exchange: WireExchange) -> Any:
     return structured if structured is not None else _as_json(answer_text(exchange))
 
 
-def _guess(part: Any, root: Mapping[str, Any]) -> Any:
+def _guess(part: Any, root: Mapping[str, Any], line: str) -> Any:
     """Return an example that the description of a text quotes, if the schema permits it; otherwise a sample."""
     part = resolve(part, root)
     if isinstance(part, dict) and not any(True for _ in author_values(part)) and types_of(part) == ["string"]:
-        quoted = _QUOTED.search(str(part.get("description", "")))
-        text = next((one for one in quoted.groups() if one), "") if quoted else ""
+        text = next(iter(quoted_texts(f"{part.get('description', '')}\n{line}")), "")
         if text and not instance_error(text, part):
             return text
     return sample_value(part, root)

@@ -25,6 +25,7 @@ from mcpfactory_pipeline.checks.call_plan import (
 from mcpfactory_pipeline.checks.canaries import Canaries
 from mcpfactory_pipeline.checks.canary_calls import send_canaries
 from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
+from mcpfactory_pipeline.checks.corrected_arguments import correct_failed_calls
 from mcpfactory_pipeline.checks.evidence import AnswerDuringSlowCall, Evidence, RecordedCall, Session, sent_arguments
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, QUICK, initialize_params
 from mcpfactory_pipeline.checks.probes import read_all_pages
@@ -95,12 +96,18 @@ class _Caller:
         if not await self._is_ready():
             return
         before = await read_all_pages("tools/list", ask)
-        guesses = [PlannedCall(name, *sample_arguments(tool.get("inputSchema"))) for name, tool in self._tools.items()]
+        guesses = [
+            PlannedCall(name, *sample_arguments(tool.get("inputSchema"), tool.get("description")))
+            for name, tool in self._tools.items()
+        ]
         calls = [(planned, await self._guess(planned)) for planned in guesses]
         failed = [planned for planned, call in calls if call is not None and call.failed]
         for planned in plan_second_guesses(failed, self._tools, evidence.calls):
             if planned.tool in evidence.uncalled:
                 await self._guess(planned)
+        tools = {name: tool for name, tool in self._tools.items() if name in evidence.uncalled}
+        samples = canaries.samples if canaries is not None else None
+        await correct_failed_calls(tools, evidence.calls, self._guess, samples)
         await self._examine(canaries)
         await observe_tasks(evidence, self._conversation, self._requests, self._tools, record_unanswered=False)
         evidence.lists_around_calls.append((before, await read_all_pages("tools/list", ask)))
