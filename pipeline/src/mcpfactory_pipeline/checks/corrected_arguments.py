@@ -6,13 +6,14 @@ calls that succeeded, and the error message, which may name permitted values or 
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.call_plan import PlannedCall
+from mcpfactory_pipeline.checks.call_plan import WITH_SAMPLE, PlannedCall
 from mcpfactory_pipeline.checks.canaries import is_address, is_path, name_words
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text, sent_arguments
 from mcpfactory_pipeline.checks.exchange import WireExchange
@@ -40,9 +41,11 @@ _DATE: Final = re.compile(r"\b(?:YYYY|MM|DD|HH)(?:[-/.: T]?(?:YYYY|MM|DD|HH|SS))
 _DATE_PARTS: Final = {"YYYY": "2024", "MM": "01", "DD": "31", "HH": "12", "SS": "00"}
 _DATE_PART: Final = re.compile("|".join(_DATE_PARTS), re.IGNORECASE)
 _TIMESTAMP: Final = re.compile(r"\b(?:ISO|RFC)[ -]?(?:8601|3339)\b", re.IGNORECASE)
+_FORMATS: Final = ("date", "email", "hostname", "ipv4", "ipv6", "uri", "uuid")  # formats of JSON Schema
 _CHOICES: Final = re.compile(r"\b\w[\w-]*(?:\|\w[\w-]*)+")  # such as component|hook
 # A list in brackets, or after a colon, "of", "are" or "use".
 _LISTED: Final = re.compile(r"(?:[:：=\[({]|\b(?:of|are|use)\b)\s*((?:(?!\. )[^\[\](){}\n:：=])+)", re.IGNORECASE)
+_BULLET: Final = re.compile(r"^\s*[-*•] ([^\n:(]*\w)", re.MULTILINE)
 _BETWEEN: Final = re.compile(r"\s*[,;|、]\s*(?:(?:or|and)\s+)?|\s+(?:or|and)\s+")
 
 Send = Callable[[PlannedCall], Awaitable[RecordedCall | None]]
@@ -75,7 +78,7 @@ async def correct_failed_calls(
             if arguments in tried or instance_error(arguments, source.schema):
                 continue
             tried.append(arguments)
-            planned = PlannedCall(name, arguments, "guess", "corrected arguments")
+            planned = PlannedCall(name, arguments, "guess", WITH_SAMPLE if source.has_sample(arguments) else "")
             answer = await send(planned)
             if answer is None or answer.exchange.received is None:
                 break
@@ -97,6 +100,11 @@ class _Corrections:
         self._samples = samples
         self._url = url
         self._offered = set[tuple[str, str]]()  # (argument, value) pairs from error messages
+
+    def has_sample(self, arguments: Mapping[str, Any]) -> bool:
+        """Return True if the arguments name a sample file or the page."""
+        samples = [str(self._samples.root)] if self._samples is not None else []
+        return any(one in json.dumps(arguments) for one in [*samples, self._url] if one)
 
     def of_texts(
         self, sent: Mapping[str, Any], known: Mapping[str, Any], results: Sequence[WireExchange]
@@ -138,7 +146,7 @@ class _Corrections:
         if not isinstance(part, dict) or depth > _MAX_DEPTH or not _STATED.isdisjoint(part):
             return sample_value(part, self.schema)
         kinds = types_of(part)
-        if "object" in kinds and (members := properties_of(part)):
+        if members := properties_of(part):
             # An object whose members are all optional often needs one of them.
             needed = required_of(part) or list(members)[:1]
             return {key: self._value(key, members.get(key, {}), rank, depth + 1) for key in needed}
@@ -158,6 +166,8 @@ class _Corrections:
         yield from _dates(f"{name} {described}")
         yield from quoted_texts(described)
         yield from (found.split("|")[0] for found in _CHOICES.findall(described))
+        words = {word for text in begins for word in name_words(text).split()}
+        yield from (sample_value({"type": "string", "format": one}, {}) for one in _FORMATS if one in words)
 
     def _paths(self, samples: SampleFiles, name: str, described: str) -> Iterator[str]:
         """Yield paths: first a file with the suffix that the texts name, or the folder if the argument is a folder."""
@@ -182,7 +192,8 @@ def _dates(text: str) -> Iterator[str]:
 
 
 def _listed(text: str) -> Iterator[str]:
-    """Yield the items of lists in a text, such as "use one of: a, b"."""
+    """Yield the items of lists in a text, such as "use one of: a, b", or of lines with bullets."""
+    yield from _BULLET.findall(text)
     for found in _LISTED.findall(text):
         items = [item.strip(" \t\"'`.") for item in _BETWEEN.split(found)]
         if len(items) > 1 and all(len(item.split()) <= _MAX_WORDS for item in items):
