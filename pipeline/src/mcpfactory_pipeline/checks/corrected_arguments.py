@@ -18,7 +18,7 @@ from mcpfactory_pipeline.checks.canaries import is_address, is_path, name_words
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text, sent_arguments
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.sample_files import SampleFiles
+from mcpfactory_pipeline.checks.sample_files import SUFFIXES, SampleFiles
 from mcpfactory_pipeline.checks.samples import argument_line, quoted_texts, sample_value, second_guesses
 from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, resolve, types_of
 from mcpfactory_runtime.types import Json
@@ -175,8 +175,10 @@ class _Corrections:
         """Yield paths: first a file with the suffix that the texts name, or the folder if the argument is a folder."""
         words = name_words(name).split()
         before = [one for one, other in pairwise(words) if is_path(other) and not is_path(one)]
-        named = [one.lower() for pair in _SUFFIX.findall(f"{described}\n{self._texts}") for one in pair if one]
-        suffixes = [*named, *(one for one in before if 1 < len(one) <= _LONGEST_SUFFIX), "txt"]
+        texts = f"{described}\n{self._texts}"
+        named = [one.lower() for pair in _SUFFIX.findall(texts) for one in pair if one]
+        types = [suffix for name, suffix in SUFFIXES.items() if name in texts.lower()]
+        suffixes = [*named, *types, *(one for one in before if 1 < len(one) <= _LONGEST_SUFFIX), "txt"]
         first = samples.folder if _FOLDER.search(name) else samples.file(suffixes[0])
         yield from dict.fromkeys([first, samples.folder, *map(samples.file, suffixes[:_RANKS])])
 
