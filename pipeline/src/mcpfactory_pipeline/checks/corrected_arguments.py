@@ -29,8 +29,9 @@ _MAX_CALLS: Final = 8  # maximum number of corrected calls per tool
 _MAX_DEPTH: Final = 4  # levels; deeper members get plain samples
 _MAX_VALUES: Final = 4  # maximum number of values from one error message
 _MAX_CHANGED: Final = 2  # maximum number of arguments that get a value from an error message
+_MAX_PARTS: Final = 500  # maximum number of schema parts to read per tool, because nested parts multiply
 _RANKS: Final = 3  # maximum number of values for one argument
-_READ: Final = 2_000  # characters of an error message
+_READ: Final = 2_000  # characters of an error message or a description
 _MAX_WORDS: Final = 3  # maximum words of an item in a list; a longer item is a sentence
 _BEGINNING: Final = 3  # words of a description that tell the kind of an argument
 _LONGEST_SUFFIX: Final = 5  # characters
@@ -46,7 +47,7 @@ _FORMATS: Final = ("date", "email", "hostname", "ipv4", "ipv6", "uri", "uuid")  
 _CHOICES: Final = re.compile(r"\b\w[\w-]*(?:\|\w[\w-]*)+")  # such as component|hook
 # A list in brackets, or after a colon, "of", "are" or "use".
 _LISTED: Final = re.compile(r"(?:[:：=\[({]|\b(?:of|are|use)\b)\s*((?:(?!\. )[^\[\](){}\n:：=])+)", re.IGNORECASE)
-_BULLET: Final = re.compile(r"^\s*[-*•] ([^\n:(]*\w)", re.MULTILINE)
+_BULLET: Final = re.compile(r"^[ \t]*[-*•] ([^\n:(]*\w)", re.MULTILINE)
 _BETWEEN: Final = re.compile(r"\s*[,;|、]\s*(?:(?:or|and)\s+)?|\s+(?:or|and)\s+")
 
 Send = Callable[[PlannedCall], Awaitable[RecordedCall | None]]
@@ -98,9 +99,10 @@ class _Corrections:
     def __init__(self, name: str, tool: Json, samples: SampleFiles | None, url: str) -> None:
         self.schema = tool["inputSchema"] if isinstance(tool.get("inputSchema"), dict) else {}
         self._description = str(tool.get("description", ""))
-        self._texts = f"{name.replace('_', ' ')}\n{self._description}"
+        self._texts = f"{name_words(name)}\n{self._description}"[:_READ]
         self._samples = samples
         self._url = url
+        self._parts_left = _MAX_PARTS
         self._offered = set[tuple[str, str]]()  # (argument, value) pairs from error messages
 
     def has_sample(self, arguments: Mapping[str, Any]) -> bool:
@@ -140,6 +142,9 @@ class _Corrections:
 
     def _value(self, name: str, part: Any, rank: int, depth: int = 0) -> Any:
         """Return a value for an argument or its member; `rank` selects one of several values."""
+        self._parts_left -= 1
+        if self._parts_left < 0:
+            return None
         part = resolve(part, self.schema)
         branches = part.get("anyOf") if isinstance(part, dict) else None
         if isinstance(branches, list):
@@ -159,7 +164,7 @@ class _Corrections:
 
     def _options(self, name: str, part: Mapping[str, Any]) -> Iterator[str]:
         """Yield texts for an argument, best first."""
-        described = f"{part.get('description', '')}\n{argument_line(name, self._description)}".strip()
+        described = f"{part.get('description', '')}\n{argument_line(name, self._description)}".strip()[:_READ]
         begins = [name, " ".join(described.split()[:_BEGINNING])]
         if self._samples is not None and any(map(is_path, begins)):
             yield from self._paths(self._samples, name, described)

@@ -37,7 +37,7 @@ _NAMED: Final = re.compile(r"""\b(?:e\.g\.,?|such as|for example,?) ["'`‘“]?
 _MAX_SEEN: Final = 3  # maximum number of texts from one result
 _MAX_TEXTS: Final = 6  # maximum number of texts from all results
 _LONGEST_SEEN: Final = 64  # characters; a longer text cannot be a name
-_READ: Final = 10_000  # characters; texts are searched only in this part of a result
+_READ: Final = 10_000  # characters; texts are searched only in this part of a result or a description
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 
 
@@ -67,8 +67,8 @@ def sample_arguments(schema: Any, description: object = "") -> tuple[dict[str, A
 
 def argument_line(name: str, description: object) -> str:
     """Return the text after `name:` in a tool's description, such as in the section "Args" of a Python docstring."""
-    line = re.compile(rf"^[\s*`-]*{re.escape(name)}[*`]*(?: \([^()\n]*\))?\s*:\s*(\S.*)$", re.MULTILINE)
-    return found[1] if (found := line.search(str(description))) else ""
+    line = re.compile(rf"^[ \t*`-]*{re.escape(name)}[*`]*(?: \([^()\n]*\))?[ \t]*:[ \t]*(\S.*)$", re.MULTILINE)
+    return found[1] if (found := line.search(str(description)[:_READ])) else ""
 
 
 def quoted_texts(text: str) -> list[str]:
