@@ -8,8 +8,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, propose_cases
+from mcpfactory_pipeline.checks.canaries import Canaries
 from mcpfactory_pipeline.checks.corrected_arguments import correct_failed_calls
 from mcpfactory_pipeline.checks.evidence import RecordedCall
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
@@ -120,6 +122,29 @@ def test_paths_are_sample_files(name: str, part: object, description: str, suffi
         return value
 
     assert "read" in corrected([(tool("read", part, description, key=name), read)])
+
+
+def test_a_second_message_corrects_the_second_argument() -> None:
+    def run(shelf: str, unit: str) -> object:
+        if shelf != "attic":
+            raise ValueError("unknown shelf, use 'attic'")
+        if unit != "yard":
+            raise ValueError("unknown unit, use 'yard'")
+        return "done"
+
+    both = {"type": "object", "properties": {"shelf": TEXT, "unit": TEXT}, "required": ["shelf", "unit"]}
+    assert corrected([({"name": "measure", "inputSchema": both}, run)]) == {
+        "measure": {"shelf": "attic", "unit": "yard"}
+    }
+
+
+def test_a_request_of_the_sample_page_is_no_canary() -> None:
+    async def visited(url: str) -> bool:
+        async with Canaries() as canaries:
+            await asyncio.to_thread(lambda: urlopen(canaries.url + url).read())
+            return canaries.taken("address", "")
+
+    assert [asyncio.run(visited(url)) for url in ("/bait", "/page.html")] == [True, False]
 
 
 def test_a_corrected_value_helps_other_tools() -> None:
