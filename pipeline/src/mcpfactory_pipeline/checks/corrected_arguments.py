@@ -24,7 +24,7 @@ from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, requ
 from mcpfactory_runtime.types import Json
 
 _SECONDS: Final = 2.0  # seconds for all corrected calls of a session
-_SECONDS_IF_WORKED: Final = 0.5  # seconds, if at least one tool worked
+_SECONDS_IF_WORKED: Final = 0.5  # seconds, if at least one tool worked before
 _MAX_CALLS: Final = 8  # maximum number of corrected calls per tool
 _MAX_DEPTH: Final = 4  # levels; deeper members get plain samples
 _MAX_VALUES: Final = 4  # maximum number of values from one error message
@@ -66,8 +66,9 @@ async def correct_failed_calls(
         samples: files for paths; None if the server cannot read files of this machine.
         url: address of a page that the server can request; "" if there is no such page.
     """
-    start, known, corrected = time.monotonic(), dict[str, Any](), list[PlannedCall]()
     worked = {call.tool for call in calls if not call.failed}
+    until = time.monotonic() + (_SECONDS_IF_WORKED if worked else _SECONDS)
+    known, corrected = dict[str, Any](), list[PlannedCall]()
     latest = {call.tool: call for call in calls if call.tool in tools and call.tool not in worked}
     for name, call in latest.items():
         source, first = _Corrections(name, tools[name], samples, url), sent_arguments(call)
@@ -75,7 +76,6 @@ async def correct_failed_calls(
         most = len(tried) + _MAX_CALLS
         results = [one.exchange for one in calls if not one.failed]
         todo = [*source.of_error(call), *source.of_texts(first, known, results)] if call.origin != "case" else []
-        until = start + (_SECONDS_IF_WORKED if worked or corrected else _SECONDS)
         while todo and len(tried) < most and until - time.monotonic() > call.exchange.milliseconds / 1000:
             arguments = todo.pop(0)
             if arguments in tried or instance_error(arguments, source.schema):
