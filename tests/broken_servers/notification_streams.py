@@ -74,6 +74,21 @@ class Overeager(SampleServer):
         super().acknowledge(about, {"toolsListChanged": True, "promptsListChanged": True})
 
 
+class Favoring(SampleServer):
+    """Reports a change only on the newest of the streams that requested it."""
+
+    rule = "modern.listen-delivered"
+
+    def listen(self, about: Any, wanted: Any) -> Json | None:
+        if not isinstance(wanted, dict):
+            return super().listen(about, wanted)
+        kinds = ("resourceSubscriptions", "resourcesListChanged")
+        self.acknowledge(about, {key: wanted[key] for key in kinds if key in wanted})
+        if list(wanted) == ["resourcesListChanged"]:
+            self.on_stream(about, "notifications/resources/list_changed")
+        return None
+
+
 class Monogamist(SampleServer):
     """Acknowledges one stream only."""
 

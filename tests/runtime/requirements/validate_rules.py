@@ -18,7 +18,7 @@ _GATES: Final = {
     "server-messages.json-rpc": "message.notification-no-id",
     "legacy.responses": "message.response-silence",
     "legacy.batch": "batch.one-answer batch.partial",
-    "process.stdout legacy.unescaped-text modern.unescaped-text": "message.utf-8",
+    "process.stdout legacy.unescaped-text modern.unescaped-text content.encoding": "message.utf-8",
     "legacy.unknown-method modern.unknown-method": "message.unknown-method",
     "modern.error-codes": "message.reserved-codes message.retired-codes",
     "content.schema server-messages.schema": "message.schema sampling.ask elicitation.form elicitation.flat elicitation.url",

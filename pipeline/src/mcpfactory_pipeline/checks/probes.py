@@ -135,8 +135,8 @@ def result(request: str) -> Expectation:
 
 
 def expect_no_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
-    """Expect no answer. Over HTTP, an error without an id refuses the message, which is allowed."""
-    if exchange.received is not None and (exchange.status == 0 or not _is_error_without_id(exchange)):
+    """Expect no answer. Over HTTP, an error status with an error without an id refuses the message, which is allowed."""
+    if exchange.received is not None and (exchange.status < 400 or not _is_error_without_id(exchange)):
         yield Fault(f"{what} got {describe_answer(exchange)}", what, exchange)
 
 
@@ -399,14 +399,17 @@ def foreign_content_kinds(exchange: WireExchange, revision: str) -> list[str]:
 
 
 def subscription_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
-    """Return disjoint filters for streams: two, or three if the server declares resources."""
+    """Return filters for streams: two, or three if the server declares resources.
+
+    The first and the last filter then have a kind in common, which must arrive on both streams.
+    """
     capabilities = capabilities if isinstance(capabilities, dict) else {}
     watched = _subscribable(evidence, capabilities)
-    return [
-        {"toolsListChanged": True, **({"resourceSubscriptions": [watched["uri"]]} if watched else {})},
-        {"promptsListChanged": True},
-        *([{"resourcesListChanged": True}] if "resources" in capabilities else []),
-    ]
+    resources = {"resourcesListChanged": True} if "resources" in capabilities else {}
+    subscribed = {"resourceSubscriptions": [watched["uri"]]} if watched else {}
+    tools = {"toolsListChanged": True, **resources, **subscribed}
+    filters: list[Json] = [tools, {"promptsListChanged": True}, resources]
+    return [one for one in filters if one]
 
 
 def newest_common_revision(discover: WireExchange) -> str:

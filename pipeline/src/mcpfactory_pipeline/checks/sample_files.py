@@ -6,7 +6,6 @@ import json
 import tempfile
 from pathlib import Path
 from typing import Final
-from zipfile import ZipFile
 
 # A PDF with one empty page. Readers rebuild the table of positions, which is left out.
 _PDF: Final = (
@@ -26,27 +25,7 @@ _CONTENTS: Final = {
     "yaml": "name: sample\n",
 }
 
-
-# Members of the ZIP file that a workbook is.
-_OPEN_XML: Final = "http://schemas.openxmlformats.org"
-_TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-_LINK: Final = (
-    f'<Relationships xmlns="{_OPEN_XML}/package/2006/relationships"><Relationship Id="a" '
-    f'Type="{_OPEN_XML}/officeDocument/2006/relationships/%s" Target="%s"/></Relationships>'
-)
-_WORKBOOK: Final = {
-    "[Content_Types].xml": f'<Types xmlns="{_OPEN_XML}/package/2006/content-types">'
-    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPE}.sheet.main+xml"/>'
-    f'<Override PartName="/xl/sheet.xml" ContentType="{_TYPE}.worksheet+xml"/></Types>',
-    "_rels/.rels": _LINK % ("officeDocument", "xl/workbook.xml"),
-    "xl/_rels/workbook.xml.rels": _LINK % ("worksheet", "sheet.xml"),
-    "xl/workbook.xml": f'<workbook xmlns="{_OPEN_XML}/spreadsheetml/2006/main" xmlns:r="{_OPEN_XML}/officeDocument/2006/'
-    'relationships"><sheets><sheet name="Sheet1" sheetId="1" r:id="a"/></sheets></workbook>',
-    "xl/sheet.xml": f'<worksheet xmlns="{_OPEN_XML}/spreadsheetml/2006/main"><sheetData><row r="1"><c r="A1"><v>1</v></c>'
-    "</row></sheetData></worksheet>",
-}
-SUFFIXES: Final = {"excel": "xlsx", "markdown": "md", "text": "txt"}  # name of a file type → suffix
+SUFFIXES: Final = {"markdown": "md", "text": "txt"}  # name of a file type → suffix
 
 
 class SampleFiles:
@@ -69,10 +48,6 @@ class SampleFiles:
     def file(self, suffix: str) -> str:
         """Return the path of a file with this suffix, which is written without a dot."""
         path = self.root / f"sample.{suffix}"
-        if suffix == "xlsx":
-            with ZipFile(path, "w") as archive:
-                for name, member in _WORKBOOK.items():
-                    archive.writestr(name, member)
-        elif not path.exists():
+        if not path.exists():
             path.write_text(_CONTENTS.get(suffix, ""), encoding="utf-8")
         return str(path)

@@ -198,9 +198,15 @@ def _further_values(texts: Sequence[str], schema: Mapping[str, Any]) -> Iterator
     yield from (schema[keyword] for keyword in ("const", "default", "minimum") if keyword in schema)
     kinds = types_of(schema)
     yield from (False, True) if "boolean" in kinds else ()
-    yield from ([],) if "array" in kinds else ()
+    yield from ([], _shortest(schema)) if "array" in kinds else ()
     yield from (0,) if kinds in (["integer"], ["number"]) else ()
     yield from (*texts, *_ODD_TEXTS) if _is_free_text(schema) else ()
+
+
+def _shortest(schema: Mapping[str, Any]) -> Any:
+    """Return an array with the smallest permitted number of items, but at least one item."""
+    value = sample_value(schema, schema)
+    return value[: max(1, schema.get("minItems", 1))] if isinstance(value, list) else value
 
 
 def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:
