@@ -8,6 +8,7 @@
   python -m benchmarks state               what status and inbox cost after 100,000 events, and with 1,000 servers (see benchmarks/bench/state.py)
   python -m benchmarks dashboard           how soon each page of the dashboard comes with 1,000 servers (see benchmarks/bench/dashboard.py)
   python -m benchmarks lists               tokens and load time of tool lists beside FastMCP (see benchmarks/bench/lists.py)
+  python -m benchmarks search              how often search mode finds the right tool (see benchmarks/bench/search.py)
 Everything measured is saved in benchmarks/results/.
 """
 
@@ -20,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks.bench import dashboard, lists, report, state
+from benchmarks.bench import dashboard, lists, report, search, state
 from benchmarks.bench.peers import PEERS, prepare
 from benchmarks.bench.workloads import ECHO, OURS, PARTS
 from benchmarks.codebase import __main__ as house
@@ -31,6 +32,7 @@ _COMMANDS: Final[dict[str, Callable[[list[str]], int | None]]] = {
     "dashboard": dashboard.main,
     "codebase": house.main,
     "lists": lists.main,
+    "search": search.main,
     "state": state.main,
 }
 
