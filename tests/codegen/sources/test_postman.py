@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.openapi import read_source
+from mcpfactory_codegen.read.document import load
+from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
 from mcpfactory_codegen.servers.config import ApiConfig
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_codegen.servers.documents import stored_document
@@ -345,3 +347,9 @@ def test_environment_overrides_variables_without_its_secrets(tmp_path: Path, exp
         "shelf": "acme", "id": None, "since": None, "X-Tenant": "acme",
     }  # fmt: skip
     assert {(one.place, one.parameter) for one in api.security_schemes} == {("header", "X-Partner"), ("query", "via")}
+
+
+def test_environment_of_another_document_is_a_problem(reader: SourceReader) -> None:
+    document = load(reader.write({"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "paths": {}}))
+    overlay = load_overlay(reader.write({"values": [{"key": "host", "value": "shop.test"}]}, "staging.json"))
+    assert [problem.code for problem in apply_overlays(document, [overlay]).problems] == ["overlay-unmatched"]
