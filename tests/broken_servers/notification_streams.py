@@ -99,6 +99,22 @@ class Replacing(SampleServer):
         self.before = about
 
 
+class Waiting(SampleServer):
+    """Reads no more requests after a stream was closed."""
+
+    rule = "modern.after-listen"
+    companions = frozenset({"modern.listen-invalid-filter"})
+    streams, closed = False, False
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        super().acknowledge(about, honoured)
+        self.streams = True
+
+    def respond(self, message: Json) -> Json | None:
+        self.closed |= self.streams and message.get("method") == "notifications/cancelled"
+        return None if self.closed else super().respond(message)
+
+
 class Indiscriminate(SampleServer):
     """Takes any filter."""
 

@@ -418,13 +418,15 @@ class Evidence:
     lists: dict[str, Listing] = field(default_factory=dict)
     # Requests that read further prompts, resources and templates.
     later_reads: list[WireExchange] = field(default_factory=list)
+    # Failed requests for prompts without optional arguments, and the same requests with all arguments.
+    completed_prompts: list[tuple[WireExchange, WireExchange]] = field(default_factory=list)
+    unknown_items: list[WireExchange] = field(default_factory=list)  # reads of templates with invented values
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # calls of the same tools with other arguments
     # Calls with other valid arguments; `title` names the changed argument.
     further: list[RecordedCall] = field(default_factory=list)
     comparisons: list[CallComparison] = field(default_factory=list)
-    # Answers to requests during a slow call.
-    busy: list[AnswerDuringSlowCall] = field(default_factory=list)
+    busy: list[AnswerDuringSlowCall] = field(default_factory=list)  # answers to requests during a slow call
     canceled: list[CanceledCall] = field(default_factory=list)  # only in the per-request lifecycle
     # Calls with arguments that violate the schema; `title` describes the error.
     wrong: list[RecordedCall] = field(default_factory=list)

@@ -66,6 +66,7 @@ from mcpfactory_pipeline.checks.probes import (
     foreign_content_kinds,
     further_reads,
     newest_common_revision,
+    prompts_with_optional_arguments,
     read_all_pages,
     subscription_filters,
 )
@@ -310,6 +311,7 @@ class ServerProber:
         calls = [self._requests.message("tools/call", params) for params in again]
         evidence.streams = await conversation.listen(requests, max(TIRED, SLOWER * self._requests.pace), calls)
         if any(stream.heard for stream in evidence.streams):
+            evidence.probes["after-listen"] = await self._requests.request(conversation, "server/discover")
             malformed = self._requests.message("subscriptions/listen", {"notifications": "all of them"})
             evidence.probes["listen-malformed"] = await self._requests.ask(conversation, malformed, TIRED)
             await conversation.notify(cancellation_message(malformed))
@@ -446,6 +448,10 @@ class ServerProber:
             further.append(await self._requests.request(conversation, method, params))
             if further[-1].server_ended:
                 return
+        for failed, params in prompts_with_optional_arguments(self.evidence):
+            if self._requests.seconds_left() > 0:
+                complete = await self._requests.request(conversation, "prompts/get", params)
+                self.evidence.completed_prompts.append((failed, complete))
         await read_templated_resources(self.evidence, conversation, self._requests)
 
     # --- tool calls ---

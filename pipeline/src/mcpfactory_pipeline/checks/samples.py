@@ -26,8 +26,11 @@ _MAX_FURTHER: Final = 16  # maximum number of additional valid argument sets per
 _MAX_EXTREME: Final = 4  # maximum number of argument sets with extreme values per tool
 _MAX_NAMED: Final = 8  # maximum values of one enum
 _LONG_TEXT: Final = "mcpfactory " * 1_000
-# An empty text, characters beyond the Basic Multilingual Plane, an unknown name, and texts with two-byte characters.
-_ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-nothing", "é" * 300, "e" + "é" * 300)
+# An empty text, an unknown name, and texts with characters beyond the Basic Multilingual Plane. Any cut at a fixed
+# number of bytes or of UTF-16 units divides a character in one of the last two texts, except cuts at whole characters.
+_ODD_TEXTS: Final = (
+    "", "e\u0301 \U0001f98a", "mcpfactory-finds-nothing", "\U0001f98a" * 300, "e" + "\U0001f98a" * 300,
+)  # fmt: skip
 # Text in quotation marks, or the word after "e.g." or "such as".
 _QUOTED: Final = re.compile(
     r"""(?<!\w)["'`‘“]([^"'`‘’“”\n]{1,200})["'`’”](?!\w)|\b(?:e\.g\.,?|such as) ([^\s,;)"'`‘“]+)"""
@@ -136,9 +139,18 @@ def extra_valid_arguments(
 ) -> list[tuple[str, dict[str, Any]]]:
     """Return (changed argument, arguments) pairs; each changes one argument of `made` to another valid value.
 
-    The new values are values in the schema, 0, an empty array, both booleans, the given texts, and unusual texts.
+    The new values are values in the schema, 0, an empty array, both booleans, the given texts, and unusual texts. The
+    last pair has 0 for every number, also in arrays, because a tool may divide by a sum or a difference of numbers.
     """
-    return _with_each(schema, made, partial(_further_values, texts), _MAX_FURTHER)
+    sets = _with_each(schema, made, partial(_further_values, texts), _MAX_FURTHER)
+    zeros = {key: _zeros(value) for key, value in made.items()}
+    return sets if zeros == made or instance_error(zeros, schema) else [*sets, ("0 for all numbers", zeros)]
+
+
+def _zeros(value: Any) -> Any:
+    if isinstance(value, list) and value and all(map(is_number, value)):
+        return [0, 0]
+    return 0 if is_number(value) else value
 
 
 def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:

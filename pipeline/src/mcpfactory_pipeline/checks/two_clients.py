@@ -111,13 +111,17 @@ def _call(planned: PlannedCall) -> Json:
 
 
 def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[WireExchange, WireExchange]]:
-    """Return pairs: the slowest request, preferably a tool call, and a request with a different result."""
-    others = [call.exchange for call in evidence.others if not call.failed]
+    """Return pairs: the slowest request, preferably a tool call, and a request with a different result.
+
+    Other calls of the same tool come first, because a server may share work between equal ids.
+    """
+    others = [call.exchange for call in (*evidence.others, *evidence.further) if not call.failed]
     lists = [listing.exchanges[0] for listing in evidence.lists.values() if listing.exchanges]
     known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < QUICK]
     if not known:
         return []
     slowest = max(known, key=lambda one: (one.method == "tools/call", one.milliseconds // 100))
+    known.sort(key=lambda one: one.params.get("name") != slowest.params.get("name"))
     return [(slowest, other) for other in known if other.content != slowest.content][:_PAIRS]
 
 

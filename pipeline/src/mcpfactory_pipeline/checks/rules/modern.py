@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.client_capabilities import (
@@ -514,6 +515,25 @@ def _several(streams: _Streams) -> Iterator[Fault]:
             yield _fault("a second stream was not acknowledged while the first one was open", other, [first])
 
 
+def _with_streams(evidence: Evidence, name: str) -> RuleSubjects[WireExchange] | RuleOutcome:
+    """Return the exchange of a probe that is sent only to servers with streams."""
+    exchange = evidence.probes.get(name)
+    if exchange is not None:
+        return RuleSubjects([exchange])
+    if any(stream.heard for stream in evidence.streams):
+        return not_checked(evidence.missing_reason(name))
+    return missing_lifecycle_outcome(evidence, "modern") or not_applicable("the server has no streams of notifications")
+
+
+@rule("modern.after-listen", 3, gate=True, over=partial(_with_streams, name="after-listen"),
+      statement="After a client closes its streams of notifications, the server still answers requests.",
+      source="JSON-RPC 2.0 §5: every request gets an answer; MCP basic/patterns/subscriptions, Cancellation",
+      hint="send notifications from a task of their own, not from the loop that reads requests")  # fmt: skip
+def _after_listen(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.received is None:
+        yield Fault(f"after streams were open, server/discover got no answer: {exchange.problem}", _WHERE, exchange)
+
+
 def _honoured(message: Json) -> Json:
     found = _params(message).get("notifications")
     return found if isinstance(found, dict) else {}
@@ -522,15 +542,6 @@ def _honoured(message: Json) -> Json:
 def _params(message: Json) -> Json:
     found = message.get("params")
     return found if isinstance(found, dict) else {}
-
-
-def _malformed_filter(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
-    exchange = evidence.probes.get("listen-malformed")
-    if exchange is not None:
-        return RuleSubjects([exchange])
-    if any(stream.heard for stream in evidence.streams):
-        return not_checked(evidence.missing_reason("listen-malformed"))
-    return missing_lifecycle_outcome(evidence, "modern") or not_applicable("the server has no streams of notifications")
 
 
 def _lists_around_calls(evidence: Evidence) -> RuleSubjects[tuple[Listing, Listing]] | RuleOutcome:
@@ -558,7 +569,7 @@ def _list_after_calls(lists: tuple[Listing, Listing]) -> Iterator[Fault]:
         yield Fault(words, method, lists[1].exchanges[-1], lesser=2 if method == "resources/list" else None)
 
 
-@rule("modern.listen-invalid-filter", 2, over=_malformed_filter,
+@rule("modern.listen-invalid-filter", 2, over=partial(_with_streams, name="listen-malformed"),
       statement=f"A filter that is not an object is answered with error {INVALID_PARAMS}; another error is tolerated.",
       source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
       hint="check the filter before you open the stream")  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.evidence import Evidence, Session, measure
 from mcpfactory_pipeline.checks.exchange import LATEST_MODERN, WireExchange
 from mcpfactory_pipeline.checks.rule import (
@@ -139,11 +138,8 @@ def _in_time(session: Session) -> Iterator[Fault]:
 def _stdout(session: Session) -> Iterator[Fault]:
     """Check the sessions with an answer; process.starts reports the stdout of other sessions."""
     if session.pollution:
-        lines = (
-            f"{pluralize(len(session.pollution), 'line')} on stdout {'is' if len(session.pollution) == 1 else 'are'}"
-        )
         yield Fault(
-            f"{lines} not JSON-RPC: {_causes(session)}",
+            f"stdout has lines that are not JSON-RPC: {_causes(session)}",
             session.purpose,
             proof={"stdout": _shown(session)},
             hint=pollution_hint(session.pollution_causes),
