@@ -7,6 +7,8 @@
   python -m benchmarks codebase               the source tree in figures (see benchmarks/codebase)
   python -m benchmarks state               what status and inbox cost after 100,000 events, and with 1,000 servers (see benchmarks/bench/state.py)
   python -m benchmarks dashboard           how soon each page of the dashboard comes with 1,000 servers (see benchmarks/bench/dashboard.py)
+  python -m benchmarks lists               tokens and load time of tool lists beside FastMCP (see benchmarks/bench/lists.py)
+  python -m benchmarks search              how often search mode finds the right tool (see benchmarks/bench/search.py)
 Everything measured is saved in benchmarks/results/.
 """
 
@@ -19,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks.bench import dashboard, report, state
+from benchmarks.bench import dashboard, lists, report, search, state
 from benchmarks.bench.peers import PEERS, prepare
 from benchmarks.bench.workloads import ECHO, OURS, PARTS
 from benchmarks.codebase import __main__ as house
@@ -29,6 +31,8 @@ Samples = dict[str, dict[str, list[float]]]
 _COMMANDS: Final[dict[str, Callable[[list[str]], int | None]]] = {
     "dashboard": dashboard.main,
     "codebase": house.main,
+    "lists": lists.main,
+    "search": search.main,
     "state": state.main,
 }
 

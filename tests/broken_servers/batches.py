@@ -9,6 +9,7 @@ class Serialiser(SampleServer):
     """Responds to the members of a batch separately."""
 
     rule = "legacy.batch"
+    tolerated = True
 
     def batch(self, messages: list[Json]) -> list[Json] | Json | None:
         answers = super().batch(messages)
@@ -48,3 +49,13 @@ class Joiner(SampleServer):
         if any(message.get("method") == "initialize" for message in messages):
             return [answer for message in messages if (answer := self.respond(message)) is not None]
         return super().batch(messages)
+
+
+class Selective(SampleServer):
+    """Sends only the results in a batch, and no errors."""
+
+    rule = "legacy.batch"
+
+    def batch(self, messages: list[Json]) -> list[Json] | Json | None:
+        answers = super().batch(messages)
+        return [one for one in answers if "error" not in one] if isinstance(answers, list) else answers

@@ -15,6 +15,7 @@ from tests.broken_servers import (
     packages,
     performance,
     protocol,
+    reads,
     repeated_calls,
     server_messages,
     tasks,
@@ -41,6 +42,7 @@ def servers() -> dict[str, type[SampleServer]]:
     """Return every server by name, in the order of the files."""
     modules = (
         protocol,
+        reads,
         batches,
         notification_streams,
         changed_answers,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
+
 from tests.broken_servers.healthy import Json, SampleServer, text
 from tests.broken_servers.input_requests import HealthyDemanding
 
@@ -101,6 +104,33 @@ class Tattler(Served):
         return text(f"waxing, says {self.last}") if name == "moon_phase" else super().call(name, arguments)
 
 
+class CrossCanceler(Served):
+    """Ends a call if any client cancels a request with the same id."""
+
+    rule = "http.foreign-cancellation"
+
+    def __init__(self, *revisions: list[str]) -> None:
+        super().__init__(*revisions)
+        self.canceled: defaultdict[str, threading.Event] = defaultdict(threading.Event)
+
+    def tools(self) -> list[Json]:
+        count = {"name": "count_animals", "description": "Count all animals of the zoo, which takes half a second."}
+        hints = {"readOnlyHint": True}
+        return [*super().tools(), {**count, "inputSchema": {"type": "object"}, "annotations": hints}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("42") if name == "count_animals" else super().call(name, arguments)
+
+    def respond(self, message: Json) -> Json | None:
+        params = message.get("params", {})
+        if message.get("method") == "notifications/cancelled":
+            self.canceled[str(params["requestId"])].set()
+        slow = isinstance(params, dict) and params.get("name") == "count_animals"
+        if slow and self.canceled[str(message["id"])].wait(0.5):
+            return None
+        return super().respond(message)
+
+
 class HealthyTagger(Served):
     """Repeats the arguments of a call; the schema has examples of them."""
 
@@ -173,7 +203,17 @@ class Halfrouted(HealthyRegional):
     amiss = frozenset({"unrepeated"})
 
 
-_KINDS = (Versionless, Unstatused, Tattler, HealthyTagger, HealthyLogger, HealthyRegional, Misrouted, Halfrouted)
+_KINDS = (
+    Versionless,
+    Unstatused,
+    Tattler,
+    CrossCanceler,
+    HealthyTagger,
+    HealthyLogger,
+    HealthyRegional,
+    Misrouted,
+    Halfrouted,
+)
 
 
 def served() -> dict[str, type[SampleServer]]:

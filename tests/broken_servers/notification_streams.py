@@ -74,6 +74,21 @@ class Overeager(SampleServer):
         super().acknowledge(about, {"toolsListChanged": True, "promptsListChanged": True})
 
 
+class Favoring(SampleServer):
+    """Reports a change only on the newest of the streams that requested it."""
+
+    rule = "modern.listen-delivered"
+
+    def listen(self, about: Any, wanted: Any) -> Json | None:
+        if not isinstance(wanted, dict):
+            return super().listen(about, wanted)
+        kinds = ("resourceSubscriptions", "resourcesListChanged")
+        self.acknowledge(about, {key: wanted[key] for key in kinds if key in wanted})
+        if list(wanted) == ["resourcesListChanged"]:
+            self.on_stream(about, "notifications/resources/list_changed")
+        return None
+
+
 class Monogamist(SampleServer):
     """Acknowledges one stream only."""
 
@@ -97,6 +112,22 @@ class Replacing(SampleServer):
         if self.before is not None:
             self.write({"jsonrpc": "2.0", "id": self.before, "result": self.envelope("subscriptions/listen", {})})
         self.before = about
+
+
+class Waiting(SampleServer):
+    """Reads no more requests after a stream was closed."""
+
+    rule = "modern.after-listen"
+    companions = frozenset({"modern.listen-invalid-filter"})
+    streams, closed = False, False
+
+    def acknowledge(self, about: Any, honoured: Json) -> None:
+        super().acknowledge(about, honoured)
+        self.streams = True
+
+    def respond(self, message: Json) -> Json | None:
+        self.closed |= self.streams and message.get("method") == "notifications/cancelled"
+        return None if self.closed else super().respond(message)
 
 
 class Indiscriminate(SampleServer):

@@ -459,41 +459,6 @@ class Mislabeler(SampleServer):
         return {"contents": [{"uri": uri, **blob}]} if uri == "zoo://map" else super().read(uri)
 
 
-class Outdated(HealthyYoungster):
-    """Omits ttlMs for the resource of its template, whose argument has completions."""
-
-    rule = "modern.cacheable"
-
-    def method(self, method: str, params: Json) -> Json:
-        if method == "resources/templates/list":
-            return {"resourceTemplates": [{"uriTemplate": "zoo://cage/{animal}", "name": "cage"}]}
-        return super().method(method, params)
-
-    def complete(self, ref: Json) -> Json:
-        named = {"completion": {"values": ["lion"]}}
-        return named if ref.get("uri") == "zoo://cage/{animal}" else super().complete(ref)
-
-    def read_resource(self, uri: object, *, modern: bool) -> Json:
-        return self.read(uri) if uri == "zoo://cage/lion" else super().read_resource(uri, modern=modern)
-
-    def per_request(self, method: str, params: Json) -> Json:
-        result = super().per_request(method, params)
-        if params.get("uri") == "zoo://cage/lion":
-            del result["ttlMs"]
-        return result
-
-
-class NamelessTemplate(SampleServer):
-    """A resource template without a name."""
-
-    rule = "content.schema"
-
-    def method(self, method: str, params: Json) -> Json:
-        if method == "resources/templates/list":
-            return {"resourceTemplates": [{"uriTemplate": "zoo://{cage}"}]}
-        return super().method(method, params)
-
-
 class Nullifier(SampleServer):
     """Sends null for the cursor after the last page."""
 

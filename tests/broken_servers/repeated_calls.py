@@ -55,6 +55,51 @@ class HealthyKeeperFinder(SampleServer):
         return animal
 
 
+class Misreader(HealthyKeeperFinder):
+    """Reads messages in the encoding of some systems, and repeats their texts."""
+
+    rule = "content.encoding"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "find_keeper" and arguments["animal"] not in self.keepers:
+            animal = arguments["animal"].encode().decode("latin-1")
+            return text(f"the zoo has no {animal}", isError=True)
+        return super().call(name, arguments)
+
+
+class Cutter(HealthyKeeperFinder):
+    """Cuts texts in the middle of a character."""
+
+    rule = "content.replacement-characters"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "find_keeper" and arguments["animal"] not in self.keepers:
+            animal = arguments["animal"].encode()[:10].decode(errors="replace")
+            return text(f"the zoo has no {animal}", isError=True)
+        return super().call(name, arguments)
+
+
+class Duplicating(SampleServer):
+    """Adds an entry in each call of a tool that is marked as idempotent."""
+
+    rule = "tool-calls.idempotent"
+    own_process = True
+    entries = 0
+
+    def tools(self) -> list[Json]:
+        hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True}
+        add = {"name": "open_gate", "description": "Open the gate of the zoo for today.", "annotations": hints}
+        return [*super().tools(), {**add, "inputSchema": {"type": "object"}}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        self.entries += name == "open_gate"
+        if name == "open_gate":
+            return text("open")
+        return (
+            text(f"waxing, seen from {self.entries} gates") if name == "moon_phase" else super().call(name, arguments)
+        )
+
+
 class Sharer(HealthyKeeperFinder):
     """Keeps the argument of a call where the next call replaces it."""
 

@@ -364,6 +364,7 @@ class Loner(SampleServer):
     """Agrees to the revision with batches, but does not accept batches."""
 
     rule = "legacy.batch"
+    tolerated = True
 
     def batch(self, messages: list[Json]) -> list[Json] | Json | None:
         return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "one at a time"}}

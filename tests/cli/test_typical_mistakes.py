@@ -185,6 +185,7 @@ MISTAKES = (
     _("diff shop", 3, "shop has no contract yet"),
     # examining
     _("validate", 2, "exactly one of NAME, --command and --url"),
+    _("validate mcpfactory.toml", 2, "is a file"),
     _("validate --url notaurl", 4, "'notaurl' is not an http or https URL"),
     _("""validate --command '"open'""", 2, "no closing quotation", "close every quote"),
     _("validate --command x --header A=b", 2, "--header needs --url"),

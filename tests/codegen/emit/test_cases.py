@@ -72,6 +72,10 @@ def test_a_case_is_a_call_its_request_and_its_answer() -> None:
         (ApiParameter("query", "q", PAIR), [["a", "a b"], ["b", "1"]]),
         (ApiParameter("query", "q", PAIR, explode=False), None),  # a blank would need more than plain rules
         (ApiParameter("query", "q", PAIR, style="deepObject"), [["q[a]", "a b"], ["q[b]", "1"]]),
+        (
+            ApiParameter("query", "q", {"type": "array", "items": PAIR, "minItems": 1}, style="deepObject"),
+            [["q[0][a]", "a b"], ["q[0][b]", "1"]],
+        ),
         (ApiParameter("query", "q", NUMBERS, content_type="application/json"), [["q", "[1,2]"]]),
         (ApiParameter("query", "q", TEXT, allow_reserved=True), None),
     ],

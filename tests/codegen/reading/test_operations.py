@@ -282,6 +282,14 @@ def test_a_broken_operation_costs_itself_and_says_why(reader: Reader) -> None:
     assert problem(api, "reference-dangling").level == "error"
 
 
+@pytest.mark.parametrize(("header", "kept"), [("Content-Length", 1), ("host", 1), ("Connection", 0)])
+def test_required_header_of_the_client_is_no_parameter(reader: Reader, header: str, kept: int) -> None:
+    parameter = {"name": header, "in": "header", "required": True, "schema": {"type": "string"}}
+    api = reader.parts(paths={"/a": {"put": {"parameters": [parameter]}}})
+    assert (len(api.operations), codes(api)) == (kept, ["parameter-header"])
+    assert [one.parameters for one in api.operations] == [()] * kept
+
+
 def test_an_unknown_version_is_a_problem_and_no_crash(reader: Reader) -> None:
     api = reader.text({"openapi": "4.1.0", "info": {"title": "a", "version": "1"}, "paths": {"/a": {"get": {}}}})
     assert (api.operations, codes(api)) == ((), ["version-unsupported"])

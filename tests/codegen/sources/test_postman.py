@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_codegen.openapi import read_source
+from mcpfactory_codegen.read.document import load
+from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
+from mcpfactory_codegen.servers.config import ApiConfig
 from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.documents import stored_document
 from mcpfactory_codegen.sources.translation_helpers import redacted
 from tests.codegen.sources.support import SourceReader, named, parameters
 from tests.subtest_table import parametrize_subtests
@@ -317,3 +322,34 @@ def test_description_of_a_folder_describes_its_tag(reader: SourceReader) -> None
 def test_names_of_requests_have_whole_words(reader: SourceReader) -> None:
     api = reader.api(collection(request(name="Get user's OAuth IDs")))
     assert [one.operation_id for one in api.operations] == ["get_users_oauth_ids"]
+
+
+@pytest.mark.parametrize("exported", [collection, lambda *items: {"collection": collection(*items)}])
+def test_environment_overrides_variables_without_its_secrets(tmp_path: Path, exported: Any) -> None:
+    values = [
+        {"key": "host", "value": "staging.shop.test"},
+        {"key": "host", "value": "off.test", "enabled": False},
+        {"key": "tenant", "value": "acme"},
+        {"key": "id", "value": "42"},
+        {"key": "partner", "value": "hunter2", "type": "secret"},
+    ]
+    headers = [{"key": "X-Tenant", "value": "{{tenant}}"}, {"key": "X-Partner", "value": "{{partner}}"}]
+    asked = request("{{baseUrl}}/books?shelf={{tenant}}&id={{id}}&via={{partner}}&since={{since}}", header=headers)
+    (tmp_path / "shop.json").write_text(json.dumps(exported(asked)))
+    (tmp_path / "staging.json").write_text(json.dumps({"name": "Staging", "values": values}))
+    made = create_server(tmp_path, source=tmp_path / "shop.json", name="shop", overlays=[tmp_path / "staging.json"])
+    assert [file for file in made.path.rglob("*") if file.is_file() and b"hunter2" in file.read_bytes()] == []
+    config = ApiConfig(document="api/collection.json", overlays=("api/overlays/staging.json",))
+    api = read_source(stored_document(made.path, config))
+    (books,) = api.operations
+    assert [*api.servers] == ["https://staging.shop.test/v1"]
+    assert {one.name: one.schema.get("default") for one in books.parameters} == {
+        "shelf": "acme", "id": None, "since": None, "X-Tenant": "acme",
+    }  # fmt: skip
+    assert {(one.place, one.parameter) for one in api.security_schemes} == {("header", "X-Partner"), ("query", "via")}
+
+
+def test_environment_of_another_document_is_a_problem(reader: SourceReader) -> None:
+    document = load(reader.write({"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "paths": {}}))
+    overlay = load_overlay(reader.write({"values": [{"key": "host", "value": "shop.test"}]}, "staging.json"))
+    assert [problem.code for problem in apply_overlays(document, [overlay]).problems] == ["overlay-unmatched"]

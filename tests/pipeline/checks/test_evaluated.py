@@ -173,7 +173,7 @@ def test_a_tool_asks_a_person_where_its_case_says_so_and_does_what_they_answer(t
     report = examined(tmp_path, body=body, reads=False, person=person)
     messages = found(report, "tool-calls.evaluation-cases")
     assert [message in one for one in messages] == ([True] if message else []), report.to_text()
-    assert report.passed is (message is None)
+    assert report.passed is (message is None), report.to_text()
 
 
 STAYS = """

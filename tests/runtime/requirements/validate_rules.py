@@ -17,7 +17,8 @@ _GATES: Final = {
     "legacy.notifications legacy.late-cancellation modern.notifications": "message.notification-silence",
     "server-messages.json-rpc": "message.notification-no-id",
     "legacy.responses": "message.response-silence",
-    "process.stdout legacy.unescaped-text modern.unescaped-text": "message.utf-8",
+    "legacy.batch": "batch.one-answer batch.partial",
+    "process.stdout legacy.unescaped-text modern.unescaped-text content.encoding": "message.utf-8",
     "legacy.unknown-method modern.unknown-method": "message.unknown-method",
     "modern.error-codes": "message.reserved-codes message.retired-codes",
     "content.schema server-messages.schema": "message.schema sampling.ask elicitation.form elicitation.flat elicitation.url",
@@ -154,10 +155,7 @@ _REASONS: Final = {
     (
         "only a finding (`legacy.batch`, `legacy.batch-without-requests`, `legacy.batch-empty`, "
         "`legacy.batch-initialize`): clients hardly send batches, and the next revision dropped them"
-    ): (
-        "initialize.not-in-batch batch.accept batch.one-answer batch.no-answer batch.http-202 batch.responses "
-        "batch.empty"
-    ),
+    ): "initialize.not-in-batch batch.accept batch.no-answer batch.http-202 batch.responses batch.empty",
     "only a finding (`http.no-batches`, `http.modern-no-batches`): it is mainly a requirement for clients": "batch.refused http.single http-modern.single",
     "only a finding (`tool-calls.ping`): a server may run one call at a time": "stdio.interleave",
     "only a finding (`http.origin`): another status from 400 to 499 also refuses the request": "origin.status",
@@ -205,7 +203,7 @@ _REASONS: Final = {
     ),
     "no rule yet: `validate` does not send such messages": (
         "message.id-null message.id-other message.id-in-flight initialize.first version.modern-after-handshake "
-        "version.handshake-after-probe batch.partial origin.first http.not-accepted session.begun param-header.unknown "
+        "version.handshake-after-probe origin.first http.not-accepted session.begun param-header.unknown "
         "tools.malformed-call sampling.malformed roots.changed auth.malformed-token auth.every-request auth.query "
         "auth.before-anything auth.session-owner task.undeclared-methods task.retired task.ignores-old "
         "task.status-undeclared"

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
-from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, hint, is_search_call_tool
+from mcpfactory_pipeline.checks.evidence import (
+    Evidence,
+    RecordedCall,
+    answer_text,
+    hint,
+    is_search_call_tool,
+    sent_arguments,
+)
 from mcpfactory_pipeline.checks.exchange import ValidationTargetError, WireExchange
 from mcpfactory_pipeline.checks.invalid_arguments import invalid_arguments
 from mcpfactory_pipeline.checks.samples import (
@@ -34,6 +41,8 @@ MAX_VARIED: Final = 20  # maximum number of tools that are also called with vari
 MAX_FURTHER: Final = 200  # maximum number of additional calls with other arguments
 MAX_WRONG: Final = 20  # maximum number of tools that are called with invalid arguments
 MAX_INVALID: Final = 100  # maximum number of calls with invalid arguments
+WITH_SAMPLE: Final = "with a sample file or page"  # title of a call whose arguments exist only during the validation
+_MAX_REASON: Final = 300  # characters of an error message in a proposed case
 
 FurtherArguments = Callable[[Any, Mapping[str, Any]], list[tuple[str, dict[str, Any]]]]
 """Function that returns (changed argument, arguments) pairs for an inputSchema and the arguments of a call."""
@@ -208,14 +217,18 @@ def plan_second_guesses(
 
 def propose_cases(evidence: Evidence) -> list[dict[str, Any]]:
     """Return a case per tool: the tool's first successful call, or a guess whose `title` requests better arguments."""
-    worked = {call.tool: call.exchange for call in reversed(evidence.calls) if not call.failed}
+    worked = {call.tool: call for call in reversed(evidence.calls) if not call.failed}
+    refused = {call.tool: answer_text(call.exchange) for call in reversed(evidence.calls) if call.failed}
     cases = []
     for name, tool in evidence.named_tools:
         if name in worked:
-            arguments, title = worked[name].params.get("arguments", {}), "succeeded during validation"
+            arguments = sent_arguments(worked[name])
+            with_sample = worked[name].title == WITH_SAMPLE
+            title = "replace the sample (the call succeeded)" if with_sample else "succeeded during validation"
         else:
             arguments, _ = sample_arguments(tool.get("inputSchema"), tool.get("description"))
-            title = f"replace the arguments ({evidence.uncalled.get(name, 'the call returned an error')})"
+            reason = f"the server answered: {refused[name][:_MAX_REASON]}" if name in refused else ""
+            title = f"replace the arguments ({reason or evidence.uncalled.get(name, 'no call was made')})"
         cases.append({"tool": name, "arguments": arguments, "title": title})
     return cases
 

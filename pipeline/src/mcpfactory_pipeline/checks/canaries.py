@@ -21,6 +21,7 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.sample_files import HTML, SampleFiles
 from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.types import Json
 
@@ -62,6 +63,8 @@ MAX_TOOLS: Final = 5  # maximum number of tools that get each kind of canary
 MAX_ARGUMENTS: Final = 2  # maximum number of arguments per tool that get canaries
 VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # variables of a URI template (RFC 6570)
 _DEEP: Final = "../" * 16
+_PAGE: Final = "/page.html"
+_RESPONSE: Final = b"HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\nconnection: close\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ class Canaries:
         self._visited = False
         self._folders: list[Path] = []
         self.url = ""
+        self.samples = SampleFiles()
 
     async def __aenter__(self) -> Canaries:
         self._folders.append(Path(tempfile.mkdtemp(prefix="mcpfactory-bait-")))
@@ -123,6 +127,7 @@ class Canaries:
         await self._listener.wait_closed()
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
+        self.samples.remove()
 
     @property
     def files(self) -> list[Path]:
@@ -137,7 +142,16 @@ class Canaries:
     @property
     def secrets(self) -> dict[str, str]:
         """Return the values that reports must mask, because the values differ in each run."""
-        return {"folder of the bait": self._folders[0].name, "address of the bait": self.url}
+        return {
+            "folder of the bait": self._folders[0].name,
+            "address of the bait": self.url,
+            "folder of the samples": self.samples.root.name,
+        }
+
+    @property
+    def page(self) -> str:
+        """Return the URL of a valid page, for tools that need an address."""
+        return self.url + _PAGE
 
     def taken(self, kind: CanaryKind, received: str) -> bool:
         """Return True if the answer shows that the server used the canary. Call this method once after each probe."""
@@ -153,10 +167,10 @@ class Canaries:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._visited = True
         try:
-            await asyncio.wait_for(reader.read(65536), 1)
-            writer.write(
-                b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbait"
-            )
+            request = await asyncio.wait_for(reader.read(65536), 1)
+            if request.partition(b" ")[2].startswith(_PAGE.encode()):
+                self._visited = False  # a valid call, not a canary
+            writer.write(_RESPONSE + HTML.encode())
             await writer.drain()
         except (OSError, TimeoutError):
             pass
@@ -209,7 +223,7 @@ def _encoded(path: str) -> str:
     return quote(path, safe="").replace(".", "%2e")
 
 
-def _words(name: str) -> str:
+def name_words(name: str) -> str:
     """Return a name as words in lower case: `runCmd`, `run-cmd` and `run_cmd` give `run cmd`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").replace("_", " ").lower()
 
@@ -279,7 +293,7 @@ def _says(schemas: Mapping[str, Any], key: str, purpose: re.Pattern[str]) -> boo
     """Return True if the name or the description of an argument mentions a purpose."""
     schema = schemas.get(key)
     described = str(schema.get("description")) if isinstance(schema, dict) else ""
-    return any(purpose.search(form) for text in (key, described) for form in (_words(text), _joined(text)))
+    return any(purpose.search(form) for text in (key, described) for form in (name_words(text), _joined(text)))
 
 
 def _placeholder_values(tool: Json, argument: str) -> list[str]:
@@ -292,7 +306,7 @@ def _placeholder_values(tool: Json, argument: str) -> list[str]:
 
 
 def _has_purpose(name: str, tool: Json, *purposes: re.Pattern[str]) -> bool:
-    text = f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"
+    text = f"{name_words(name)}. {tool.get('title')}. {tool.get('description')}"
     return any(purpose.search(text) for purpose in purposes)
 
 
@@ -312,4 +326,14 @@ def _states_path(tool: Json, argument: str) -> bool:
 
 
 def _joined(text: str) -> str:
-    return re.sub(r"\W+", "_", _words(text))
+    return re.sub(r"\W+", "_", name_words(text))
+
+
+def is_path(text: str) -> bool:
+    """Return True if the name or the description of an argument mentions a file, a folder or a path."""
+    return bool(_PATHS.search(_joined(text)))
+
+
+def is_address(text: str) -> bool:
+    """Return True if the name or the description of an argument mentions a URL."""
+    return bool(_ADDRESSES.search(_joined(text)))

@@ -39,9 +39,15 @@ async def send_canaries(
 
     Only tools in `queried` get SQL conditions, because a vulnerable tool could change all rows of a table.
     """
-    answered = sorted(evidence.calls, key=lambda call: not call.failed)  # successful calls come first
+    answered = sorted(
+        evidence.calls, key=lambda call: not call.failed
+    )  # a later, successful call replaces a failed one
     made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
-    tools = [(name, tool) for name, tool in permitted.items() if name in made]
+    worked = {call.tool for call in answered if not call.failed}
+    # Tools that worked come first, because the others may wait for an API in every call.
+    tools = sorted(
+        ((name, permitted[name]) for name in permitted if name in made), key=lambda one: one[0] not in worked
+    )
     probes = [*canary_tool_probes(tools, made, canaries), *canary_template_probes(templates, canaries)]
 
     async def ask(probe: CanaryProbe) -> WireExchange:

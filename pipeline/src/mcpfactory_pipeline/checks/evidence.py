@@ -11,7 +11,6 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any, Literal
 
 from mcpfactory_pipeline.checks.canaries import CanaryResult
@@ -233,9 +232,10 @@ class CallComparison:
     `title`. `later`: the call follows calls of other read-only tools. `overlap`: the call runs at the same time as a
     second call. `rival` is the result of the second call if that call runs alone. `failures`: the call follows many
     failed calls of the same tool. `consumed`: the call repeats the first call, which had a different result.
+    `repeated`: the tool `title` reads after the first and the second call of the tool `tool`, which has `idempotentHint`.
     """
 
-    kind: Literal["default", "later", "overlap", "failures", "consumed"]
+    kind: Literal["default", "later", "overlap", "failures", "consumed", "repeated"]
     tool: str
     usual: tuple[WireExchange, ...]
     others: tuple[WireExchange, ...]
@@ -251,6 +251,14 @@ class AnswerDuringSlowCall:
     tool: str
     exchange: WireExchange
     call: WireExchange  # the slow call; or, for a call after a cancellation, an earlier call that was not canceled
+
+
+@dataclass(frozen=True, slots=True)
+class CanceledElsewhere:
+    """A call during which another client canceled a request with the same id, and the same call without a cancellation."""
+
+    exchange: WireExchange
+    again: WireExchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,22 +426,25 @@ class Evidence:
     lists: dict[str, Listing] = field(default_factory=dict)
     # Requests that read further prompts, resources and templates.
     later_reads: list[WireExchange] = field(default_factory=list)
+    # Failed requests for prompts without optional arguments, and the same requests with all arguments.
+    completed_prompts: list[tuple[WireExchange, WireExchange]] = field(default_factory=list)
+    unknown_items: list[WireExchange] = field(default_factory=list)  # reads of templates with invented values
     calls: list[RecordedCall] = field(default_factory=list)
     others: list[RecordedCall] = field(default_factory=list)  # calls of the same tools with other arguments
     # Calls with other valid arguments; `title` names the changed argument.
     further: list[RecordedCall] = field(default_factory=list)
     comparisons: list[CallComparison] = field(default_factory=list)
-    # Answers to requests during a slow call.
-    busy: list[AnswerDuringSlowCall] = field(default_factory=list)
+    busy: list[AnswerDuringSlowCall] = field(default_factory=list)  # answers to requests during a slow call
     canceled: list[CanceledCall] = field(default_factory=list)  # only in the per-request lifecycle
+    canceled_elsewhere: list[CanceledElsewhere] = field(default_factory=list)
     # Calls with arguments that violate the schema; `title` describes the error.
     wrong: list[RecordedCall] = field(default_factory=list)
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with a changed API response
     # Requests for which the server asked for input, and their retries.
     dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)
     modified_states: list[ModifiedStateAnswer] = field(default_factory=list)
-    # Two streams; the first was still open when the second was opened.
-    streams: tuple[NotificationStream, ...] = ()
+    # Groups of streams; each stream was still open when the next one of its group was opened.
+    streams: list[tuple[NotificationStream, ...]] = field(default_factory=list)
     task_runs: list[TaskRun] = field(default_factory=list)
     # All listed tasks, and later requests for each task of `task_runs`.
     task_list: tuple[Listing, tuple[WireExchange, ...]] | None = None
@@ -441,8 +452,7 @@ class Evidence:
     older: list[RecordedCall] = field(default_factory=list)
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
     lists_around_calls: list[tuple[Listing, Listing]] = field(default_factory=list)  # lists before and after calls
-    # Exchanges with a process that cannot cause side effects.
-    in_sandbox: list[WireExchange] = field(default_factory=list)
+    sandboxed: Session | None = None  # session with a process that cannot cause side effects
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
     # Tools that ask a person; `calls` has the same calls with the person's consent.
@@ -468,9 +478,15 @@ class Evidence:
     limits: Mapping[str, float] = field(default_factory=dict)  # name in `gates.COST_GATES` → limit in the policy
 
     @property
+    def all_sessions(self) -> list[Session]:
+        """Return `sessions` and the session in the sandbox."""
+        return [*self.sessions, *([self.sandboxed] if self.sandboxed else [])]
+
+    @property
     def traffic(self) -> list[WireExchange]:
-        """Return the requests of all sessions, in order."""
-        return [exchange for session in self.sessions for exchange in session.exchanges]
+        """Return the requests of all sessions, without unanswered ones in the sandbox, which may be the cause."""
+        sent = [(one, session) for session in self.all_sessions for one in session.exchanges]
+        return [one for one, session in sent if one.received is not None or session is not self.sandboxed]
 
     @property
     def needs_credentials(self) -> bool:
@@ -480,7 +496,7 @@ class Evidence:
     @property
     def server_messages(self) -> list[ServerMessage]:
         """Return all notifications and requests from the server, except messages on notification streams."""
-        return [message for session in self.sessions for message in session.messages]
+        return [message for session in self.all_sessions for message in session.messages]
 
     @property
     def tools(self) -> tuple[Any, ...]:
@@ -538,7 +554,7 @@ class Evidence:
     @property
     def timed_calls(self) -> list[RecordedCall]:
         """Return the answered calls outside the sandbox, where a tool may wait in vain for the network."""
-        inside = set(map(id, self.in_sandbox))
+        inside = set(map(id, self.sandboxed.exchanges if self.sandboxed else ()))
         return [call for call in self.calls if call.exchange.received is not None and id(call.exchange) not in inside]
 
     @property
@@ -555,8 +571,9 @@ class Evidence:
     @property
     def called(self) -> tuple[Json, ...]:
         """Return each `tools/call` that was sent. `tool` is "" if the request has no tool name."""
-        sent: list[WireExchange | HttpProbeAnswer] = [*self.traffic, *self.http.values()]
-        sent += [*self.in_sandbox, *(one.call.exchange for one in self.evaluated)]
+        sent: list[WireExchange | HttpProbeAnswer] = [one for each in self.all_sessions for one in each.exchanges]
+        sent += self.http.values()
+        sent += [one.call.exchange for one in self.evaluated]
         sent += [call.exchange for one in self.persons for call in (one.unasked, one.agreed, one.declined)]
         sent += [exchange for one in self.failures for exchange in (one.exchange, one.again)]
         return tuple(filter(None, (_named_call(one.sent) for one in sent)))
@@ -577,22 +594,3 @@ class Evidence:
         for name, tool in self.named_tools:
             for key, value in properties_of(tool.get("inputSchema")).items():
                 yield name, key, value
-
-
-def measure(evidence: Evidence) -> dict[str, int]:
-    """Return the available measurements.
-
-    `start_ms`: shortest time from the start to the first answer. `list_ms`: time to get all pages of the tool list.
-    `call_ms`: median time of the answered calls. `memory_mb`: peak memory of the largest process (stdio, Linux).
-    """
-    found: dict[str, int] = {}
-    if starts := [session.milliseconds for session in evidence.sessions if session.answered]:
-        found["start_ms"] = min(starts)
-    listing = evidence.lists.get("tools/list")
-    if listing and not listing.problem:
-        found["list_ms"] = sum(exchange.milliseconds for exchange in listing.exchanges)
-    if calls := evidence.timed_calls:
-        found["call_ms"] = round(median(call.exchange.milliseconds for call in calls))
-    if peaks := [session.memory for session in evidence.sessions if session.memory is not None]:
-        found["memory_mb"] = round(max(peaks) / 1024)
-    return found

@@ -44,6 +44,7 @@ from mcpfactory_pipeline.checks.client_capabilities import (
     needed_client_capability,
     params_without_meta,
 )
+from mcpfactory_pipeline.checks.corrected_arguments import correct_failed_calls
 from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, RecordedCall, Session
 from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
@@ -66,10 +67,10 @@ from mcpfactory_pipeline.checks.probes import (
     foreign_content_kinds,
     further_reads,
     newest_common_revision,
+    prompts_with_optional_arguments,
     read_all_pages,
-    subscription_filters,
 )
-from mcpfactory_pipeline.checks.requester import ANSWER, SLOWER, TIRED, Requester
+from mcpfactory_pipeline.checks.requester import ANSWER, TIME_LIMIT, Requester
 from mcpfactory_pipeline.checks.resource_templates import read_templated_resources
 from mcpfactory_pipeline.checks.samples import (
     compare_with_answer,
@@ -79,10 +80,11 @@ from mcpfactory_pipeline.checks.samples import (
     seen_texts,
 )
 from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
+from mcpfactory_pipeline.checks.stream_probes import observe_streams
 from mcpfactory_pipeline.checks.task_calls import observe_tasks
 from mcpfactory_pipeline.checks.transport.argument_probes import probe_arguments
 from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
-from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message, escape_surrogates
+from mcpfactory_pipeline.checks.transport.conversation import Conversation, escape_surrogates
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import HttpProbeSender, probe_http
 from mcpfactory_pipeline.checks.transport.stdio import ServerProcess, StdioConversation
@@ -94,7 +96,6 @@ from mcpfactory_runtime.upstream.stub import StubUpstream
 _EXTREME: Final = 3.0  # seconds; timeout of the answer to extreme arguments
 _MOST_AGAIN: Final = 2  # maximum number of tools to call again in the per-request lifecycle
 _FURTHER: Final = 2.0  # seconds for all calls with further arguments
-_OVER: Final = "the time limit of the validation was reached"
 
 
 Connect = Callable[[ValidationTarget, Mapping[str, str], str], Awaitable[Conversation | Session]]
@@ -183,7 +184,7 @@ class ServerProber:
         if left() > 0:
             await observe_clients_at(evidence, self._url, credentials, self._planned, self._requests)
         else:
-            evidence.missing["http"] = _OVER
+            evidence.missing["http"] = TIME_LIMIT
 
     # --- the sessions ---
 
@@ -279,7 +280,10 @@ class ServerProber:
                 await self._probe_all(conversation, "first contact")
                 await self._read_again(conversation)
             await repeat_input_requests(evidence, conversation, self._requests, self._may_repeat)
-            await self._listen(conversation, result)
+            reading = evidence.read_only_tools
+            made = [call.exchange for call in evidence.calls if not call.failed and call.tool not in reading]
+            again = [params_without_meta(one.sent) for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
+            await observe_streams(evidence, conversation, self._requests, result.get("capabilities"), again)
             if self._cases is None:
                 await call_with_log_levels(evidence, conversation, self._requests)
                 await cancel_slow_call(evidence, conversation, self._requests)
@@ -292,27 +296,6 @@ class ServerProber:
         good = [one for one in [*reads, *calls] if one is not None and one.result is not None]
         for method, params in [*((one.method, params_without_meta(one.sent)) for one in good), *self._asking]:
             await self._requests.request(conversation, method, params)
-
-    async def _listen(self, conversation: Conversation, result: Json) -> None:
-        """Open notification streams with different filters, then a stream with an invalid filter.
-
-        While the valid streams are open, repeat permitted calls that may change something.
-        """
-        evidence = self.evidence
-        if self._requests.seconds_left() <= 0:
-            evidence.missing["listen"] = evidence.missing["listen-malformed"] = _OVER
-            return
-        filters = subscription_filters(evidence, result.get("capabilities"))
-        requests = [self._requests.message("subscriptions/listen", {"notifications": one}) for one in filters]
-        reading = evidence.read_only_tools
-        made = [call.exchange for call in evidence.calls if not call.failed and call.tool not in reading]
-        again = [params_without_meta(one.sent) for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
-        calls = [self._requests.message("tools/call", params) for params in again]
-        evidence.streams = await conversation.listen(requests, max(TIRED, SLOWER * self._requests.pace), calls)
-        if any(stream.heard for stream in evidence.streams):
-            malformed = self._requests.message("subscriptions/listen", {"notifications": "all of them"})
-            evidence.probes["listen-malformed"] = await self._requests.ask(conversation, malformed, TIRED)
-            await conversation.notify(cancellation_message(malformed))
 
     async def _malformed_message(self) -> None:
         lifecycle: Lifecycle = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
@@ -408,7 +391,7 @@ class ServerProber:
 
     async def _probe(self, conversation: Conversation, name: str, message: Json) -> None:
         if self._requests.seconds_left() <= 0:
-            self.evidence.missing[name] = _OVER
+            self.evidence.missing[name] = TIME_LIMIT
         else:
             self.evidence.probes[name] = await self._requests.ask(conversation, message)
 
@@ -417,7 +400,7 @@ class ServerProber:
             if probe.session != session:
                 continue
             if self._requests.seconds_left() <= 0:
-                self.evidence.missing[probe.name] = _OVER
+                self.evidence.missing[probe.name] = TIME_LIMIT
                 return
             alive = await self._send(conversation, probe)
             if not alive or (session == "batches" and self.evidence.probes["batch"].received is None):
@@ -446,6 +429,10 @@ class ServerProber:
             further.append(await self._requests.request(conversation, method, params))
             if further[-1].server_ended:
                 return
+        for failed, params in prompts_with_optional_arguments(self.evidence):
+            if self._requests.seconds_left() > 0:
+                complete = await self._requests.request(conversation, "prompts/get", params)
+                self.evidence.completed_prompts.append((failed, complete))
         await read_templated_resources(self.evidence, conversation, self._requests)
 
     # --- tool calls ---
@@ -461,7 +448,7 @@ class ServerProber:
                 evidence.uncalled[planned.tool] = f"before its turn, {problem}"
                 continue
             if self._requests.seconds_left() <= 0:
-                evidence.uncalled[planned.tool] = evidence.missing["tools/call"] = _OVER
+                evidence.uncalled[planned.tool] = evidence.missing["tools/call"] = TIME_LIMIT
                 continue
             token = next(self._requests.numbers)  # servers send progress only to requests with a token
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
@@ -501,7 +488,22 @@ class ServerProber:
             if comparer is not None:
                 await comparer.repeat(call)
             found |= {} if call.failed else {planned.tool: planned}
-        return list(found.values())
+        return [*found.values(), *await self._correct(conversation, comparer)]
+
+    async def _correct(self, conversation: Conversation, comparer: CallComparer | None) -> list[PlannedCall]:
+        """Correct the arguments of read-only tools that only failed, and return the successful calls."""
+
+        async def send(planned: PlannedCall) -> RecordedCall | None:
+            if conversation.session.last_call_problem or self._requests.seconds_left() <= 0:
+                return None
+            self.evidence.calls.append(call := await self._call(conversation, planned))
+            if comparer is not None:
+                await comparer.repeat(call)
+            return call
+
+        samples, page = (self._canaries.samples, self._canaries.page) if self._canaries is not None else (None, "")
+        tools = self.evidence.read_only_tools if self._cases is None else {}
+        return await correct_failed_calls(tools, self.evidence.calls, send, samples, page)
 
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER
@@ -555,7 +557,7 @@ class ServerProber:
         """
         self._requests.lifecycle = lifecycle
         if self._requests.seconds_left() <= 0:
-            self.evidence.missing.setdefault("*", _OVER)
+            self.evidence.missing.setdefault("*", TIME_LIMIT)
             yield None
             return
         conversation = await self._connect(self._target, self._environ, purpose)

@@ -135,8 +135,8 @@ def result(request: str) -> Expectation:
 
 
 def expect_no_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
-    """Expect no answer. Over HTTP, an error without an id refuses the message, which is allowed."""
-    if exchange.received is not None and (exchange.status == 0 or not _is_error_without_id(exchange)):
+    """Expect no answer. Over HTTP, an error status with an error without an id refuses the message, which is allowed."""
+    if exchange.received is not None and (exchange.status < 400 or not _is_error_without_id(exchange)):
         yield Fault(f"{what} got {describe_answer(exchange)}", what, exchange)
 
 
@@ -208,6 +208,18 @@ def further_reads(evidence: Evidence) -> list[tuple[str, Json]]:
     return [*prompts[:_FURTHER_READS], *resources[:_FURTHER_READS]]
 
 
+def prompts_with_optional_arguments(evidence: Evidence) -> list[tuple[WireExchange, Json]]:
+    """Return the `prompts/get` requests without optional arguments that failed, and params with all arguments."""
+    prompts = {one["name"]: _arguments(one) for one in _entries(evidence, "prompts/list", "name")}
+    made = (evidence.probes.get("get-prompt"), *evidence.later_reads)
+    failed = [one for one in made if one is not None and one.method == "prompts/get" and one.error is not None]
+    return [
+        (one, {"name": name, "arguments": {argument["name"]: "text" for argument in prompts[name]}})
+        for one in failed
+        if len(prompts.get(name := one.params.get("name"), ())) > len(one.params.get("arguments", ()))
+    ]
+
+
 def _without_arguments(evidence: Evidence) -> Json | None:
     name, arguments = _first_prompt(evidence)
     needed = [one for one in arguments if one.get("required") is True]
@@ -272,7 +284,8 @@ def _unescaped(method: str, meta: Mapping[str, Any]) -> str:
 _UNESCAPED: Final = _unescaped("tools/list", {})
 _MODERN_UNESCAPED: Final = _unescaped("server/discover", per_request_meta())
 _NOT_UTF_8: Final = '{"jsonrpc": "2.0", "id": "mcpfactory-bytes", "method": "ping", "params": {"mcpfactory": "\udcff"}}'
-_PINGS: Final = tuple({"jsonrpc": "2.0", "id": f"mcpfactory-{one}", "method": "ping"} for one in ("one", "two"))
+BATCH: Final = tuple({"jsonrpc": "2.0", "id": f"mcpfactory-{one}", "method": one} for one in ("ping", "nothing"))
+"""The requests of a batch: one gets a result, the other one an error."""
 _HELLO: Final = {
     "jsonrpc": "2.0",
     "id": "mcpfactory-hello",
@@ -362,11 +375,11 @@ _ROWS: Final = (
     Probe("no-version", "before the handshake", "initialize", _NO_REVISION, "initialize without protocolVersion",
           error(INVALID_PARAMS, tolerates="no result"), transport="stdio"),
 
-    Probe("batch", "batches", raw=[*_PINGS, _NOTIFICATION], answered=True),
+    Probe("batch", "batches", raw=[*BATCH, _NOTIFICATION], answered=True),
     Probe("batch-notifications", "batches", raw=[_NOTIFICATION] * 2, what="notifications", expects=expect_no_batch_answer),
     Probe("batch-responses", "batches", raw=[_RESPONSE], what="responses", expects=expect_no_batch_answer),
     Probe("batch-empty", "batches", raw=[], answered=True, what="empty batch", expects=error(INVALID_REQUEST)),
-    Probe("batch-initialize", "batch initialize", raw=[_HELLO, _PINGS[0]], answered=True, after=""),
+    Probe("batch-initialize", "batch initialize", raw=[_HELLO, BATCH[0]], answered=True, after=""),
 
     Probe("malformed", "malformed", raw='{"jsonrpc": "2.0", "id": 1, "method":', answered=True,
           lifecycle="", after="after-malformed"),
@@ -386,14 +399,17 @@ def foreign_content_kinds(exchange: WireExchange, revision: str) -> list[str]:
 
 
 def subscription_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
-    """Return disjoint filters for streams: two, or three if the server declares resources."""
+    """Return filters for streams: two, or three if the server declares resources.
+
+    The first and the last filter then have a kind in common, which must arrive on both streams.
+    """
     capabilities = capabilities if isinstance(capabilities, dict) else {}
     watched = _subscribable(evidence, capabilities)
-    return [
-        {"toolsListChanged": True, **({"resourceSubscriptions": [watched["uri"]]} if watched else {})},
-        {"promptsListChanged": True},
-        *([{"resourcesListChanged": True}] if "resources" in capabilities else []),
-    ]
+    resources = {"resourcesListChanged": True} if "resources" in capabilities else {}
+    subscribed = {"resourceSubscriptions": [watched["uri"]]} if watched else {}
+    tools = {"toolsListChanged": True, **resources, **subscribed}
+    filters: list[Json] = [tools, {"promptsListChanged": True}, resources]
+    return [one for one in filters if one]
 
 
 def newest_common_revision(discover: WireExchange) -> str:

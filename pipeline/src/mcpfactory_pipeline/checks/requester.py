@@ -22,6 +22,7 @@ from mcpfactory_runtime.types import Json
 ANSWER: Final = 10.0  # seconds; timeout of one answer
 SLOWER: Final = 10  # factor; a timeout is at least this multiple of the first answer's duration
 TIRED: Final = 2.0  # seconds; timeout of an answer after three unanswered requests
+TIME_LIMIT: Final = "the time limit of the validation was reached"
 _LARGE: Final = 256 * 1024  # bytes; readers with a limited line length often stop at 64 KiB
 _STARTS: Final = 10  # factor; the time limit grows by this multiple of the first answer's duration
 
@@ -66,12 +67,13 @@ class Requester:
     ) -> Json:
         """Return a request in the session's lifecycle, modified by `probe`.
 
-        Per-request messages for which a server may ask for input declare `features` (default: all).
+        Per-request messages for which a server may ask for input declare `features` (default: all). Other messages
+        declare only the given `features`.
         """
         params = params or {}
         if self.lifecycle == "modern":
             chosen = self.features if features is None else features
-            declared = {CAPABILITIES: chosen} if method in LATEST.input_requests else {}
+            declared = {CAPABILITIES: chosen} if method in LATEST.input_requests or features else {}
             changes = probe.meta if probe else {}
             meta = {**params.get("_meta", {}), **per_request_meta(self.modern), **declared, **changes}
             params = {**params, "_meta": {key: value for key, value in meta.items() if value is not None}}

@@ -20,11 +20,12 @@ _MAX_URIS: Final = 4  # maximum number of URIs per template; an existing resourc
 _MAX_VARIABLES: Final = 8  # maximum number of variables; templates with more variables are not read
 _READ: Final = 10_000  # characters; lines are searched only in this part of a result
 _MAX_LINES: Final = 16  # maximum number of lines from all results that are tried as values
+_UNKNOWN_VALUES: Final = ("mcpfactory-nothing", "987654321")  # values of variables that no resource has
 _LONGEST: Final = 64  # characters; a longer line cannot be a name
 
 
 async def read_templated_resources(evidence: Evidence, conversation: Conversation, requests: Requester) -> None:
-    """Read one resource of each template, and add the reads to `Evidence.later_reads`."""
+    """Read one resource of each template, then resources that do not exist, and add the reads to `evidence`."""
     for template in listed_uri_templates(evidence):
         completed: dict[str, str] = {}
         for name in _variables(template) if "completions" in evidence.capabilities else ():
@@ -40,6 +41,10 @@ async def read_templated_resources(evidence: Evidence, conversation: Conversatio
             evidence.later_reads.append(read)
             if read.error is None:
                 break
+        for unknown in _UNKNOWN_VALUES:
+            if requests.seconds_left() > 0:
+                uri = _expand(template, dict.fromkeys(_variables(template), unknown))
+                evidence.unknown_items.append(await requests.request(conversation, "resources/read", {"uri": uri}))
 
 
 def listed_uri_templates(evidence: Evidence) -> list[str]:

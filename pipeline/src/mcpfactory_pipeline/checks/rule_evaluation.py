@@ -15,8 +15,9 @@ from typing import Final, Literal
 
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.call_plan import propose_cases
-from mcpfactory_pipeline.checks.evidence import Evidence, measure
+from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import CREDENTIALS, NOT_SENT, mask_secrets, trim_message
+from mcpfactory_pipeline.checks.measurements import measure
 from mcpfactory_pipeline.checks.report import (
     Finding,
     NotChecked,

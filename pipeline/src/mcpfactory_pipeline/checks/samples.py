@@ -26,8 +26,11 @@ _MAX_FURTHER: Final = 16  # maximum number of additional valid argument sets per
 _MAX_EXTREME: Final = 4  # maximum number of argument sets with extreme values per tool
 _MAX_NAMED: Final = 8  # maximum values of one enum
 _LONG_TEXT: Final = "mcpfactory " * 1_000
-# An empty text, characters beyond the Basic Multilingual Plane, an unknown name, and texts with two-byte characters.
-_ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-nothing", "é" * 300, "e" + "é" * 300)
+# An empty text, an unknown name, and texts with characters beyond the Basic Multilingual Plane. Any cut at a fixed
+# number of bytes or of UTF-16 units divides a character in one of the last two texts, except cuts at whole characters.
+_ODD_TEXTS: Final = (
+    "", "e\u0301 \U0001f98a", "mcpfactory-finds-nothing", "\U0001f98a" * 300, "e" + "\U0001f98a" * 300,
+)  # fmt: skip
 # Text in quotation marks, or the word after "e.g." or "such as".
 _QUOTED: Final = re.compile(
     r"""(?<!\w)["'`‘“]([^"'`‘’“”\n]{1,200})["'`’”](?!\w)|\b(?:e\.g\.,?|such as) ([^\s,;)"'`‘“]+)"""
@@ -37,15 +40,16 @@ _NAMED: Final = re.compile(r"""\b(?:e\.g\.,?|such as|for example,?) ["'`‘“]?
 _MAX_SEEN: Final = 3  # maximum number of texts from one result
 _MAX_TEXTS: Final = 6  # maximum number of texts from all results
 _LONGEST_SEEN: Final = 64  # characters; a longer text cannot be a name
-_READ: Final = 10_000  # characters; texts are searched only in this part of a result
+_READ: Final = 10_000  # characters; texts are searched only in this part of a result or a description
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 
 
 def sample_arguments(schema: Any, description: object = "") -> tuple[dict[str, Any], Origin]:
-    """Return arguments for a tool with this inputSchema, and their origin.
+    """Return arguments for a tool with this inputSchema and `description`, and their origin.
 
-    An example in the tool's `description` replaces a meaningless text, if no other argument is required. The origin is "no arguments" if the schema requires no argument. The origin is "example" if the schema has a value
-    for each required argument, otherwise "guess".
+    An example in the description replaces a meaningless text, if no other argument is required. The origin is
+    "no arguments" if the schema requires no argument. The origin is "example" if the schema has a value for each
+    required argument, otherwise "guess".
     """
     if not isinstance(schema, dict) or is_nested_deeper(schema, _MAX_DEPTH):
         return {}, "guess"
@@ -57,11 +61,22 @@ def sample_arguments(schema: Any, description: object = "") -> tuple[dict[str, A
     if not parts:
         return {}, "no arguments"
     stated = all(isinstance(part, dict) and any(True for _ in author_values(part)) for part in parts.values())
-    made = {name: _guess(part, schema) for name, part in parts.items()}
+    made = {name: _guess(part, schema, argument_line(name, description)) for name, part in parts.items()}
     if list(made.values()) == [_MEANINGLESS] and (named := _NAMED.search(str(description))):
         changed = {name: named[1].rstrip(".") for name in made}
         made = made if instance_error(changed, schema) else changed
     return made, "example" if stated else "guess"
+
+
+def argument_line(name: str, description: object) -> str:
+    """Return the text after `name:` in a tool's description, such as in the section "Args" of a Python docstring."""
+    line = re.compile(rf"^[ \t*`-]*{re.escape(name)}[*`]*(?: \([^()\n]*\))?[ \t]*:[ \t]*(\S.*)$", re.MULTILINE)
+    return found[1] if (found := line.search(str(description)[:_READ])) else ""
+
+
+def quoted_texts(text: str) -> list[str]:
+    """Return the texts in quotation marks, and the words after "e.g." or "such as"."""
+    return list(dict.fromkeys(one for found in _QUOTED.finditer(text) for one in found.groups() if one))
 
 
 def second_guesses(schema: Any, made: Mapping[str, Any], results: Sequence[WireExchange]) -> list[dict[str, Any]]:
@@ -112,12 +127,11 @@ def _result_value(exchange: WireExchange) -> Any:
     return structured if structured is not None else _as_json(answer_text(exchange))
 
 
-def _guess(part: Any, root: Mapping[str, Any]) -> Any:
+def _guess(part: Any, root: Mapping[str, Any], line: str) -> Any:
     """Return an example that the description of a text quotes, if the schema permits it; otherwise a sample."""
     part = resolve(part, root)
     if isinstance(part, dict) and not any(True for _ in author_values(part)) and types_of(part) == ["string"]:
-        quoted = _QUOTED.search(str(part.get("description", "")))
-        text = next((one for one in quoted.groups() if one), "") if quoted else ""
+        text = next(iter(quoted_texts(f"{part.get('description', '')}\n{line}")), "")
         if text and not instance_error(text, part):
             return text
     return sample_value(part, root)
@@ -136,9 +150,18 @@ def extra_valid_arguments(
 ) -> list[tuple[str, dict[str, Any]]]:
     """Return (changed argument, arguments) pairs; each changes one argument of `made` to another valid value.
 
-    The new values are values in the schema, 0, an empty array, both booleans, the given texts, and unusual texts.
+    The new values are values in the schema, 0, an empty array, both booleans, the given texts, and unusual texts. The
+    last pair has 0 for every number, also in arrays, because a tool may divide by a sum or a difference of numbers.
     """
-    return _with_each(schema, made, partial(_further_values, texts), _MAX_FURTHER)
+    sets = _with_each(schema, made, partial(_further_values, texts), _MAX_FURTHER)
+    zeros = {key: _zeros(value) for key, value in made.items()}
+    return sets if zeros == made or instance_error(zeros, schema) else [*sets, ("0 for all numbers", zeros)]
+
+
+def _zeros(value: Any) -> Any:
+    if isinstance(value, list) and value and all(map(is_number, value)):
+        return [0, 0]
+    return 0 if is_number(value) else value
 
 
 def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -175,9 +198,15 @@ def _further_values(texts: Sequence[str], schema: Mapping[str, Any]) -> Iterator
     yield from (schema[keyword] for keyword in ("const", "default", "minimum") if keyword in schema)
     kinds = types_of(schema)
     yield from (False, True) if "boolean" in kinds else ()
-    yield from ([],) if "array" in kinds else ()
+    yield from ([], _shortest(schema)) if "array" in kinds else ()
     yield from (0,) if kinds in (["integer"], ["number"]) else ()
     yield from (*texts, *_ODD_TEXTS) if _is_free_text(schema) else ()
+
+
+def _shortest(schema: Mapping[str, Any]) -> Any:
+    """Return an array with the smallest permitted number of items, but at least one item."""
+    value = sample_value(schema, schema)
+    return value[: max(1, schema.get("minItems", 1))] if isinstance(value, list) else value
 
 
 def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:

@@ -8,16 +8,18 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_varied_calls
 from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
-from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, RecordedCall
+from mcpfactory_pipeline.checks.evidence import CanceledElsewhere, ConcurrentRequests, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange, initialize_params
 from mcpfactory_pipeline.checks.requester import Requester
-from mcpfactory_pipeline.checks.transport.conversation import Conversation
+from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_runtime.types import Json
 
 _PAIRS: Final = 2
 _BESIDE: Final = 3  # maximum number of calls while streams are open
 _CALLS: Final = 10  # maximum number of calls per client
+_SLOW: Final = 300  # milliseconds; quicker calls may end before the server reads a cancellation
+_LONGEST: Final = 5_000  # milliseconds
 _PATIENCE: Final = 5.0  # seconds; timeout of an answer, even while another request runs
 
 
@@ -73,6 +75,13 @@ async def _observe(
     for one, other in _pairs(evidence, [call.exchange for _, call in repeated]):
         if requests.seconds_left() > 0:
             evidence.concurrent.append(await _ask_together(first, second, one, other, requests))
+    slow = [
+        one
+        for one, call in planned
+        if call.tool in reading and not call.failed and _SLOW <= call.exchange.milliseconds <= _LONGEST
+    ]
+    if slow and requests.lifecycle == "legacy" and requests.seconds_left() > 0:
+        await _cancel_elsewhere(evidence, first, second, _call(slow[0]), requests)
     if repeated and requests.lifecycle == "legacy":
         await _call_beside_streams(evidence, first, [plan for plan, _ in repeated[:_BESIDE]], requests)
     plans = [plan for plan, _ in repeated]
@@ -101,6 +110,21 @@ async def _call_beside_streams(
         evidence.replayed = await client.replay(_messages([*plans, *plans][:2], requests), _PATIENCE)
 
 
+async def _cancel_elsewhere(
+    evidence: Evidence, first: HttpConversation, second: HttpConversation, params: Json, requests: Requester
+) -> None:
+    """Make a slow call from the first client while the second one cancels a request with the same id."""
+
+    async def cancel() -> None:
+        await asyncio.sleep(_SLOW / 2_000)
+        await second.notify(cancellation_message(message))
+
+    message = requests.message("tools/call", params)
+    exchange, _ = await asyncio.gather(requests.exchange(first, message), cancel())
+    again = exchange if exchange.received is not None else await requests.request(first, "tools/call", params)
+    evidence.canceled_elsewhere.append(CanceledElsewhere(exchange, again))
+
+
 def _messages(plans: Sequence[PlannedCall], requests: Requester) -> list[Json]:
     calls = [{**_call(plan), "_meta": {"progressToken": next(requests.numbers)}} for plan in plans]
     return [requests.message("tools/call", params) for params in calls]
@@ -111,13 +135,17 @@ def _call(planned: PlannedCall) -> Json:
 
 
 def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[WireExchange, WireExchange]]:
-    """Return pairs: the slowest request, preferably a tool call, and a request with a different result."""
-    others = [call.exchange for call in evidence.others if not call.failed]
+    """Return pairs: the slowest request, preferably a tool call, and a request with a different result.
+
+    Other calls of the same tool come first, because a server may share work between equal ids.
+    """
+    others = [call.exchange for call in (*evidence.others, *evidence.further) if not call.failed]
     lists = [listing.exchanges[0] for listing in evidence.lists.values() if listing.exchanges]
     known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < QUICK]
     if not known:
         return []
     slowest = max(known, key=lambda one: (one.method == "tools/call", one.milliseconds // 100))
+    known.sort(key=lambda one: one.params.get("name") != slowest.params.get("name"))
     return [(slowest, other) for other in known if other.content != slowest.content][:_PAIRS]
 
 

@@ -112,7 +112,7 @@ class New(Selection, Operation):
     answers: Answers = ()
     trust: Trust = False
     overlays: tuple[str, ...] = param(
-        "Apply this OpenAPI overlay to the document (repeatable)", (), metavar="[LABEL=]FILE"
+        "Apply an OpenAPI overlay or Postman environment (repeatable)", (), metavar="[LABEL=]FILE"
     )
     shared_credentials: bool = param(
         "Use the same credentials for equal security schemes of several documents", False, omit=_CREDENTIALS

@@ -203,11 +203,13 @@ def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
 def _deep(prefix: str, value: Any) -> Pairs | None:
     """Return the members of an object as pairs `name[member]=…`.
 
-    OpenAPI does not define arrays in `deepObject`, so that each array item repeats the array's name.
+    OpenAPI does not define arrays in `deepObject`. Each array item repeats the array's name; items with members also
+    have an index.
     """
     if isinstance(value, dict | list):
+        named = isinstance(value, dict) or any(isinstance(one, dict | list) for one in value)
         inner = [
-            _deep(f"{prefix}[{key}]" if isinstance(value, dict) else prefix, one)
+            _deep(f"{prefix}[{key}]" if named else prefix, one)
             for key, one in (value.items() if isinstance(value, dict) else enumerate(value))
         ]
         return None if None in inner else [pair for pairs in inner if pairs is not None for pair in pairs]

@@ -15,6 +15,8 @@ from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Sty
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
 """Header parameters that OpenAPI ignores, except `Authorization` (3.1 §4.8.12.1)."""
+_ALWAYS_SENT: Final = frozenset({"content-length", "host"})
+"""Headers that the HTTP client sends with each request for which they are defined."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _EXPRESSION: Final = re.compile(r"\{([.;+/#]*)([^{}=:?]*?)(?:=([^{}]*))?([*+]?)\}")
@@ -131,7 +133,7 @@ def _read(node: Node) -> ApiParameter | None:
         node.report("parameter-ignored", message, "describe the media types in `content`")
         return None
     if where == "header" and (reason := forbidden_header_reason(name)):
-        if node.value.get("required") is True:
+        if node.value.get("required") is True and name.lower() not in _ALWAYS_SENT:
             message = f"it requires the header {name[:80]!r}, which {reason}"
             raise UnusableOperationError("parameter-header", node.location, message)
         node.report("parameter-header", f"the header {name[:80]!r} {reason}; left out")

@@ -7,6 +7,7 @@ skipped and reported with its location in the overlay.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any, Final
 from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.read.document import MAX_BYTES, Document, DocumentError, DocumentFile
 from mcpfactory_codegen.read.parse import ParseError, parse
+from mcpfactory_codegen.sources.postman_copies import overlay_of_postman_environment
 
 _VERSIONS: Final = re.compile(r"1\.[01](\.\d+)?\Z")
 _NO_CHANGE: Final = object()
@@ -36,7 +38,10 @@ class Overlay:
 
 
 def load_overlay(path: Path, name: str = "") -> Overlay:
-    """Read an overlay from a JSON or YAML file, or raise a DocumentError."""
+    """Read an overlay from a JSON or YAML file, or raise a DocumentError.
+
+    A Postman environment becomes an overlay without values of credentials.
+    """
     name = name or path.name
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -48,6 +53,8 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
         raise DocumentError(f"the overlay {path} cannot be read: {error.strerror}", "check the path") from None
     except ParseError as error:
         raise DocumentError(f"{path} is not an overlay: {error}", error.hint) from None
+    if (environment := overlay_of_postman_environment(data)) is not None:
+        data, raw = environment, f"{json.dumps(environment, indent=2, ensure_ascii=False)}\n".encode()
     if not isinstance(data, dict) or not isinstance(data.get("actions"), list):
         hint = "an overlay has `overlay: 1.0.0`, `info` and `actions`"
         raise DocumentError(f"{path} is not an overlay: the list of actions is missing", hint)

@@ -84,6 +84,32 @@ class _PostmanRequest:
         return text(self.item, "name")
 
 
+class _Variables(dict[str, str]):
+    """Values of variables by name, with REDACTED for a variable of the type `secret`."""
+
+    def __init__(self, *nodes: dict[str, Any]) -> None:
+        found = {
+            text(one, "key") or text(one, "id"): one for node in nodes for _, one in iterate_objects(node, "variable")
+        }
+        self.secrets = {name for name, one in found.items() if text(one, "type") == "secret"}
+        super().__init__({name: self._text(one) for name, one in found.items()})
+
+    @staticmethod
+    def _text(node: dict[str, Any]) -> str:
+        value = node.get("value")
+        written = str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+        return REDACTED if text(node, "type") == "secret" and "://" not in written else written
+
+    def filled(self, value: Any) -> Any:
+        """Return a value with the values of its variables, or unchanged if one of them is unknown."""
+        known = isinstance(value, str) and all(self.get(name) for name in VARIABLE.findall(value))
+        return _filled(value, self) if known else value
+
+    def is_credential(self, value: Any) -> bool:
+        """Return True if a value contains a variable of the type `secret`."""
+        return not self.secrets.isdisjoint(VARIABLE.findall(value if isinstance(value, str) else ""))
+
+
 @dataclass(frozen=True, slots=True)
 class _Address:
     """Parts of a request's URL: base URL, path, and the known fields of the parameters.
@@ -95,6 +121,7 @@ class _Address:
     path: str
     parameters: dict[str, dict[str, Any]]
     query: list[dict[str, Any]]
+    variables: _Variables
 
 
 def translate_postman(data: dict[str, Any]) -> Translation:
@@ -104,7 +131,7 @@ def translate_postman(data: dict[str, Any]) -> Translation:
     info = table(node, "info")
     version = info.get("version")
     draft = OpenApiDraft(info.get("name"), version if isinstance(version, str) else "", _described(info))
-    variables = _variables(node)
+    variables = _Variables(node, info)
     found = [*_requests(node, origin, (), node.get("auth"))]
     addresses = [_address(one.node.get("url"), variables) for one in found]
     bases = Counter(address.base for address in addresses if address is not None and address.base)
@@ -124,15 +151,6 @@ def translate_postman(data: dict[str, Any]) -> Translation:
 
 def _described(node: dict[str, Any]) -> str:
     return text(node, "description") or text(table(node, "description"), "content")
-
-
-def _variables(node: dict[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for _, one in iterate_objects(node, "variable"):
-        value = one.get("value")
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            found[text(one, "key") or text(one, "id")] = str(value)
-    return found
 
 
 def _requests(node: dict[str, Any], origin: str, folders: tuple[str, ...], auth: Any) -> Iterator[_PostmanRequest]:
@@ -175,7 +193,7 @@ def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, ro
         "summary": one.name,
         "description": _described(one.node) or _described(one.item),
         "tags": [folder for folder in one.folders[-1:] if folder],
-        "parameters": [*_path_parameters(address), *_query(address), *_headers(one)],
+        "parameters": [*_path_parameters(address), *_query(address), *_headers(one, address)],
         "responses": _responses(one.item),
         "security": _security(draft, one, address),
     }
@@ -218,21 +236,32 @@ def _query(address: _Address) -> Iterator[dict[str, Any]]:
     counts = Counter(text(one, "key") for one in address.query)
     for name, count in counts.items():
         known = next(one for one in address.query if text(one, "key") == name)
-        if not name or is_credential_parameter("query", name):
+        if not name or is_credential_parameter("query", name) or address.variables.is_credential(known.get("value")):
             continue
         kind: dict[str, Any] = {"type": "string"}
+        value = address.variables.filled(known.get("value"))
+        varies = VARIABLE.search(text(known, "value")) is not None and known.get("disabled") is not True
+        # like a literal ID in a path, the ID in a variable is one example of many
+        if count == 1 and varies and _is_usable(value) and not is_data(value):
+            kind["default"] = value
         about = without_empty(description=_described(known), required=_is_required(known))
-        about |= plain_example(name, known.get("value")) if count == 1 else {}
+        about |= plain_example(name, value) if count == 1 else {}
         yield {"name": name, "in": "query", "schema": {"type": "array", "items": kind} if count > 1 else kind, **about}
 
 
-def _headers(one: _PostmanRequest) -> Iterator[dict[str, Any]]:
+def _is_usable(value: str) -> bool:
+    """Return True for a text that is neither empty nor secret, and has no unknown variable."""
+    return bool(value) and REDACTED not in value and VARIABLE.search(value) is None
+
+
+def _headers(one: _PostmanRequest, address: _Address) -> Iterator[dict[str, Any]]:
     for name, node in _written_headers(one).items():
         if name.lower() in _HEADERS or is_secret(name) or not re.fullmatch(r"[\w.-]+", name):
             continue
-        value = node.get("value")
-        fixed = isinstance(value, str) and value and not VARIABLE.search(value) and node.get("disabled") is not True
-        fixed = fixed and REDACTED not in str(value)
+        if address.variables.is_credential(node.get("value")):
+            continue
+        value = address.variables.filled(node.get("value"))
+        fixed = isinstance(value, str) and _is_usable(value) and node.get("disabled") is not True
         about = without_empty(description=_described(node), required=True if fixed else _is_required(node))
         schema = {"type": "string", "default": value} if fixed else {"type": "string"}
         yield {"name": name, "in": "header", "schema": schema, **about}
@@ -251,7 +280,7 @@ def _written_headers(one: _PostmanRequest) -> dict[str, dict[str, Any]]:
     return {text(node, "key"): node for _, node in iterate_objects(one.node, "header") if text(node, "key")}
 
 
-def _address(url: Any, variables: dict[str, str]) -> _Address | None:
+def _address(url: Any, variables: _Variables) -> _Address | None:
     raw = url if isinstance(url, str) else text(url, "raw") or _joined(url)
     raw = strip_userinfo(raw.strip().partition("#")[0])
     before, _, query = raw.partition("?")
@@ -266,7 +295,7 @@ def _address(url: Any, variables: dict[str, str]) -> _Address | None:
     pairs = [one for _, one in iterate_objects(url, "query")]
     if not pairs:
         pairs = [{"key": key, "value": value} for key, value in parse_qsl(query, keep_blank_values=True)][:200]
-    return _Address(base, "/" + "/".join(segments).lstrip("/"), parameters, pairs)
+    return _Address(base, "/" + "/".join(segments).lstrip("/"), parameters, pairs, variables)
 
 
 def _joined(url: Any) -> str:
@@ -285,7 +314,7 @@ def _split(before: str, variables: dict[str, str]) -> tuple[str, str]:
         value = _filled(variables.get(first[1], ""), variables).rstrip("/")
         if "://" in value and (rest.startswith("/") or not rest):
             return strip_userinfo(value), rest
-        if not value and (rest.startswith("/") or not rest):
+        if value in {"", REDACTED} and (rest.startswith("/") or not rest):
             return "", rest
         before = value + rest
     before = _filled_host(before, variables)
@@ -347,80 +376,20 @@ def _segment(
 # --- credentials ---
 
 
-_SETTINGS: Final = frozenset(
-    {
-        "accessTokenUrl", "addTokenTo", "algorithm", "authUrl", "client_authentication", "grant_type", "headerPrefix", "in",
-        "key", "realm", "redirect_uri", "refreshTokenUrl", "region", "scope", "service", "signatureMethod", "tokenType",
-        "type", "version",
-    }
-)  # fmt: skip
-"""Settings in an `auth` object that contain no credentials."""
-_NOT_KEPT: Final = frozenset({"event", "cookie"})
-_PROSE: Final = frozenset({"name", "description", "content"})
-_SENT: Final = re.compile(r"((?:Bearer|Basic|Token|Digest)[ ]+)?(.*)", re.IGNORECASE | re.DOTALL)
-
-
-def strip_secrets(data: dict[str, Any]) -> dict[str, Any]:
-    """Remove scripts, cookies and values of credentials from a collection. The names of variables are kept."""
-    kept: dict[str, Any] = _kept(data, "")
-    return kept
-
-
-def _kept(node: Any, key: str) -> Any:
-    if isinstance(node, list):
-        return [_kept(one, key) for one in node]
-    if isinstance(node, str):
-        plain = strip_userinfo(node) if "://" in node else node
-        return redacted(plain, pairs=key not in _PROSE)
-    if not isinstance(node, dict):
-        return node
-    if key == "auth":
-        return {name: _without_settings(one) for name, one in node.items()}
-    named = is_secret(text(node, "key") or text(node, "id"))
-    return {
-        name: _covered(one) if named and name == "value" else _kept(one, name)
-        for name, one in node.items()
-        if name not in _NOT_KEPT
-    }
-
-
-def _without_settings(auth: Any) -> Any:
-    """Remove the values of credentials from an `auth`, which is a list in version 2.1 and an object in version 2.0."""
-    if isinstance(auth, list):
-        return [
-            one if text(one, "key") in _SETTINGS else {**one, "value": _covered(one.get("value"))}
-            for one in auth
-            if isinstance(one, dict)
-        ]
-    if isinstance(auth, dict):
-        return {name: one if name in _SETTINGS else _covered(one) for name, one in auth.items()}
-    return auth
-
-
-def _covered(value: Any) -> Any:
-    """Replace a credential by REDACTED, except variables, URLs, and the scheme before the credential."""
-    if not isinstance(value, str):
-        return value if isinstance(value, bool) or not value else REDACTED
-    sent = _SENT.fullmatch(value)
-    lead, secret = (sent[1] or "", sent[2]) if sent is not None else ("", value)
-    if not secret or VARIABLE.fullmatch(secret.strip()):
-        return value
-    return redacted(strip_userinfo(value)) if "://" in value else f"{lead}{REDACTED}"
-
-
 def _security(draft: OpenApiDraft, one: _PostmanRequest, address: _Address) -> list[dict[str, list[str]]]:
     schemes = [_scheme(one.auth)]
     for name, node in _written_headers(one).items():
         value = text(node, "value")
+        secret = is_secret(name) or address.variables.is_credential(value)
         if name.lower() == "authorization":
             kind = value.partition(" ")[0].lower()
             schemes.append({"type": "http", "scheme": kind} if kind in {"bearer", "basic"} else _key("header", name))
-        elif is_secret(name) and name.lower() not in _HEADERS and re.fullmatch(r"[\w.-]+", name):
+        elif secret and name.lower() not in _HEADERS and re.fullmatch(r"[\w.-]+", name):
             schemes.append(_key("header", name))
     schemes += [
-        _key("query", name)
-        for name in (text(node, "key") for node in address.query)
-        if is_credential_parameter("query", name)
+        _key("query", text(node, "key"))
+        for node in address.query
+        if is_credential_parameter("query", text(node, "key")) or address.variables.is_credential(node.get("value"))
     ]
     needs: dict[str, list[str]] = {_named(draft, scheme): [] for scheme in schemes if scheme is not None}
     return [needs] if needs else []

@@ -24,6 +24,7 @@ from mcpfactory_pipeline.checks.probes import foreign_content_kinds
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
 from mcpfactory_pipeline.checks.rules.modern import has_per_request_metadata
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
+from mcpfactory_pipeline.checks.samples import scalar_values
 
 RULES: Final = RuleTable()
 rule = RULES.rule
@@ -119,6 +120,33 @@ def _revision(call: RecordedCall) -> Iterator[Fault]:
     if foreign := foreign_content_kinds(call.exchange, call.title):
         words = f"the result has content of type {', '.join(foreign)}, which {call.title} does not have"
         yield Fault(words, call.tool, call.exchange)
+
+
+_MISREAD: Final = ("cp1252", "latin-1")  # encodings that systems use by default instead of UTF-8
+
+
+def _unusual_calls(evidence: Evidence) -> RuleSubjects[tuple[WireExchange, list[str]]] | RuleOutcome:
+    """Return the answered calls with text arguments that are not ASCII, and these texts."""
+    made = [one for one in evidence.traffic if one.method == "tools/call" and one.received is not None]
+    texts = ((one, scalar_values(one.params.get("arguments"))) for one in made)
+    found = [(one, [text for text in sent if isinstance(text, str) and not text.isascii()]) for one, sent in texts]
+    found = [pair for pair in found if pair[1]]
+    return RuleSubjects(found, 1, once=True) if found else not_applicable("no call had a text that is not ASCII")
+
+
+@rule("content.encoding", 5, gate=True, over=_unusual_calls,
+      statement="The server reads messages as UTF-8. An answer that repeats a text does not contain its bytes in another encoding.",
+      source="MCP basic/transports: JSON-RPC messages must be UTF-8 encoded",
+      hint="decode stdin as UTF-8 explicitly; the default encoding depends on the system")  # fmt: skip
+def _encoding(pair: tuple[WireExchange, list[str]]) -> Iterator[Fault]:
+    exchange, texts = pair
+    answer = json.dumps(exchange.received, ensure_ascii=False)
+    for text in texts:
+        for encoding in _MISREAD:
+            misread = json.dumps(text.encode(errors="replace").decode(encoding, "replace"), ensure_ascii=False)[1:-1]
+            if misread in answer:
+                yield Fault(f"a text in UTF-8 was read as {encoding}", str(exchange.params.get("name")), exchange)
+                return
 
 
 def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:
@@ -264,7 +292,7 @@ def _text(block: _Block) -> Iterator[Fault]:
 
 def _results(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
     # The rules about tasks check the answers to calls as tasks.
-    made = (one for one in (*evidence.traffic, *evidence.in_sandbox) if "task" not in one.params)
+    made = (one for one in evidence.traffic if "task" not in one.params)
     found = [exchange for exchange in made if exchange.result is not None]
     return missing_lifecycle_outcome(evidence) or RuleSubjects(found, len({one.method for one in found}), once=True)
 
@@ -299,3 +327,13 @@ def _lone_surrogates(exchange: WireExchange) -> Iterator[Fault]:
     shown = [value for key, value in (exchange.result or {}).items() if key in _READ]
     if _SURROGATES.search(json.dumps(shown, ensure_ascii=False)) and not _SURROGATES.search(str(exchange.sent)):
         yield Fault("a text contains half of a character", _place(exchange), exchange)
+
+
+@rule("content.replacement-characters", 2, over=_read_by_models,
+      statement="Texts contain no U+FFFD, which replaces invalid bytes.",
+      source="Unicode 16 §3.9: a decoder replaces invalid bytes, so the text has lost characters",
+      hint="cut texts at characters, not at bytes, and decode files with their encoding")  # fmt: skip
+def _replacement_characters(exchange: WireExchange) -> Iterator[Fault]:
+    shown = [value for key, value in (exchange.result or {}).items() if key in _READ]
+    if "\ufffd" in json.dumps(shown, ensure_ascii=False) and "\ufffd" not in str(exchange.sent):
+        yield Fault("a text contains U+FFFD instead of a character", _place(exchange), exchange)

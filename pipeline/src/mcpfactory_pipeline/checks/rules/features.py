@@ -8,7 +8,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import COMPLETIONS, LATEST_HANDSHAKE, WireExchange
 from mcpfactory_pipeline.checks.probes import describe_answer
-from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable
 from mcpfactory_pipeline.checks.rules.modern import has_per_request_metadata
 from mcpfactory_pipeline.checks.rules.subjects import probed
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
@@ -23,7 +23,12 @@ def _unknown_resources(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleO
     again = evidence.probes.get("modern-unknown-resource")
     if isinstance(first, RuleOutcome):
         return first
-    return RuleSubjects([*([again] if again is not None else []), *first.items], 1, once=True)
+    return RuleSubjects([*([again] if again is not None else []), *first.items, *_empty_items(evidence)], 1, once=True)
+
+
+def _empty_items(evidence: Evidence) -> list[WireExchange]:
+    """Return the reads of a template with invented values that got empty contents; other answers can be right."""
+    return [read for read in evidence.unknown_items if (read.result or {}).get("contents") == []]
 
 
 @rule("features.unknown-resource", 3, gate=True, over=_unknown_resources,
@@ -78,6 +83,23 @@ row("features.prompt-arguments", 2, over=probed("prompt-arguments"),
     statement=f"prompts/get without a required argument is answered with error {INVALID_PARAMS}.",
     source="MCP server/prompts, Error Handling: missing required arguments",
     hint="check the arguments before you fill in the prompt")  # fmt: skip
+
+
+def _completed_prompts(evidence: Evidence) -> RuleSubjects[tuple[WireExchange, WireExchange]] | RuleOutcome:
+    if not evidence.completed_prompts:
+        return not_applicable("no prompt failed without its optional arguments")
+    return RuleSubjects(evidence.completed_prompts)
+
+
+@rule("features.optional-arguments", 2, over=_completed_prompts,
+      statement="A prompt succeeds without the arguments that its entry does not mark as required.",
+      source="MCP schema, PromptArgument.required: whether this argument must be provided",
+      hint="set required to true, or choose a default for the argument")  # fmt: skip
+def _optional_arguments(pair: tuple[WireExchange, WireExchange]) -> Iterator[Fault]:
+    failed, complete = pair
+    if complete.result is not None:
+        words = f"the prompt fails without its optional arguments, and succeeds with them: {describe_answer(failed)}"
+        yield Fault(words, str(failed.params.get("name")), failed)
 
 
 @rule("features.completion", 3, gate=True, over=probed("complete"),

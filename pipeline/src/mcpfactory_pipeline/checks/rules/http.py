@@ -11,6 +11,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.evidence import (
+    CanceledElsewhere,
     ConcurrentRequests,
     Evidence,
     HttpProbeAnswer,
@@ -129,7 +130,7 @@ def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOu
       hint="keep pending requests per connection or session, not by the id of the request alone")  # fmt: skip
 def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
     first, second = pair.together
-    if first.received is None and second.received is not None and all(one.received is None for one in pair.again):
+    if first.received is None and second.received is not None and pair.again[0].received is None:
         about = first.params.get("name") or first.method
         yield Fault("since a second client connected, the first client gets no answer", about, first)
         return
@@ -141,6 +142,22 @@ def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
             yield Fault("a client got the answer to the request of another client with the same id", about, answer)
         elif answer.problem.startswith("no answer"):
             yield Fault("a request got no answer while another client used the same id", about, answer)
+
+
+def _foreign_cancellations(evidence: Evidence) -> RuleSubjects[CanceledElsewhere] | RuleOutcome:
+    found = evidence.canceled_elsewhere
+    return RuleSubjects(found, 1) if found else not_applicable("no read-only tool takes long enough to cancel a call")
+
+
+@rule("http.foreign-cancellation", 3, gate=True, over=_foreign_cancellations,
+      statement="A cancellation of one client does not end a request of another client with the same id.",
+      source=("MCP basic/utilities/cancellation, Behavior Requirements: a notification refers only to requests of the "
+              "same sender"),
+      hint="look up the request among those of the session or connection of the notification")  # fmt: skip
+def _foreign_cancellation(one: CanceledElsewhere) -> Iterator[Fault]:
+    if one.exchange.received is None and one.again.received is not None:
+        words = f"after another client canceled its own request, a call with the same id got no answer: {one.exchange.problem}"
+        yield Fault(words, str(one.exchange.params.get("name")), one.exchange)
 
 
 def _beside_streams(evidence: Evidence) -> RuleSubjects[list[RequestsBesideStreams]] | RuleOutcome:

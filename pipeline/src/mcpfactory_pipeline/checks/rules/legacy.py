@@ -12,7 +12,7 @@ from mcpfactory_pipeline.checks.exchange import (
     LATEST_HANDSHAKE,
     WireExchange,
 )
-from mcpfactory_pipeline.checks.probes import UNKNOWN_REVISION, Probe, describe_answer
+from mcpfactory_pipeline.checks.probes import BATCH, UNKNOWN_REVISION, Probe, describe_answer
 from mcpfactory_pipeline.checks.rule import (
     Fault,
     RuleOutcome,
@@ -296,18 +296,21 @@ def _batches(evidence: Evidence) -> RuleOutcome | None:
 _BATCH: Final = probed("batch", given=_batches)
 
 
-@rule("legacy.batch", 1, until=LATEST_HANDSHAKE, over=_BATCH,
+@rule("legacy.batch", 3, gate=True, until=LATEST_HANDSHAKE, over=_BATCH,
       statement=("In the revision with batches, each request in an array is answered once, and notifications are "
-                 "not. On stdio, the answers are one array."),
-      source=("MCP basic/index, Batching: implementations must support receiving batches; JSON-RPC 2.0 §6 (clients "
-              "hardly send any, and the next revision dropped batches: severity 1)"),
+                 "not. On stdio, the answers are one array. Only a lost answer closes the gate. Servers that refuse "
+                 "arrays have a finding of severity 1, because clients hardly send any."),
+      source="MCP basic/index, Batching: implementations must support receiving batches; JSON-RPC 2.0 §6",
       hint="do not agree to that revision, or answer each request in the array")  # fmt: skip
 def _batch(exchange: WireExchange) -> Iterator[Fault]:
     answers = [answer for answer in (exchange.received, *exchange.more) if answer is not None]
-    if len(answers) != 2 or len({str(answer.get("id")) for answer in answers}) != 2:
-        yield Fault(f"a batch of two pings and a notification got {len(answers)} answers", "batch", exchange)
+    ids = {str(answer.get("id")) for answer in answers}
+    if len(answers) != 2 or len(ids) != 2:
+        served = [message["id"] for message in BATCH if message["id"] in ids]
+        words = f"a batch of a ping, an unknown method and a notification got {len(answers)} answers"
+        yield Fault(words, "batch", exchange, lesser=None if len(served) == 1 else 1)
     elif exchange.separate:
-        yield Fault("the answers to a batch were sent one by one, not in one array", "batch", exchange)
+        yield Fault("the answers to a batch were sent one by one, not in one array", "batch", exchange, lesser=1)
 
 
 def _answered_batch(evidence: Evidence) -> RuleOutcome | None:

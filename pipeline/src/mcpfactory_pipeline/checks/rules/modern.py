@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.client_capabilities import (
@@ -424,10 +425,10 @@ def _streams(evidence: Evidence) -> RuleSubjects[_Streams] | RuleOutcome:
         return reason
     if not evidence.streams:
         return not_checked(evidence.missing_reason("listen"))
-    first = evidence.streams[0]
+    first = evidence.streams[0][0]
     if not first.heard and "error" in (first.answer or {}):
         return not_applicable("the server has no streams of notifications")
-    return RuleSubjects([evidence.streams])
+    return RuleSubjects(evidence.streams, 1, once=True)
 
 
 def _fault(words: str, stream: NotificationStream, others: Iterable[NotificationStream] = ()) -> Fault:
@@ -499,6 +500,21 @@ def _is_wanted(message: Json, asked: Json, stream_ids: Sequence[Any]) -> bool:
     return method not in LATEST.notifications or bool(asked.get(_KINDS.get(method, "")))
 
 
+@rule("modern.listen-delivered", 3, gate=True, over=_streams,
+      statement="A change arrives on each open stream whose accepted filter has its kind.",
+      source="MCP basic/patterns/subscriptions, Multiple subscriptions",
+      hint="send each notification on every matching stream, with the id of that stream")  # fmt: skip
+def _delivered(streams: _Streams) -> Iterator[Fault]:
+    for method, kind in _KINDS.items():
+        asked = [stream for stream in streams if stream.heard and _honoured(stream.heard[0]).get(kind)]
+        heard = [any(one.get("method") == method for one in stream.heard) for stream in asked]
+        # A change that came before the last stream was opened is only on the earlier streams.
+        if asked and heard[-1] and not all(heard):
+            yield _fault(
+                f"{method} arrived on only one of two streams that requested it", asked[heard.index(False)], asked
+            )
+
+
 @rule("modern.listen-concurrent", 3, gate=True, over=_streams,
       statement="A client can open a second stream, which is acknowledged separately.",
       source="MCP basic/patterns/subscriptions, Multiple subscriptions",
@@ -514,6 +530,25 @@ def _several(streams: _Streams) -> Iterator[Fault]:
             yield _fault("a second stream was not acknowledged while the first one was open", other, [first])
 
 
+def _with_streams(evidence: Evidence, name: str) -> RuleSubjects[WireExchange] | RuleOutcome:
+    """Return the exchange of a probe that is sent only to servers with streams."""
+    exchange = evidence.probes.get(name)
+    if exchange is not None:
+        return RuleSubjects([exchange])
+    if any(stream.heard for streams in evidence.streams for stream in streams):
+        return not_checked(evidence.missing_reason(name))
+    return missing_lifecycle_outcome(evidence, "modern") or not_applicable("the server has no streams of notifications")
+
+
+@rule("modern.after-listen", 3, gate=True, over=partial(_with_streams, name="after-listen"),
+      statement="After a client closes its streams of notifications, the server still answers requests.",
+      source="JSON-RPC 2.0 §5: every request gets an answer; MCP basic/patterns/subscriptions, Cancellation",
+      hint="send notifications from a separate task, not from the loop that reads requests")  # fmt: skip
+def _after_listen(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.received is None:
+        yield Fault(f"after streams were open, server/discover got no answer: {exchange.problem}", _WHERE, exchange)
+
+
 def _honoured(message: Json) -> Json:
     found = _params(message).get("notifications")
     return found if isinstance(found, dict) else {}
@@ -522,15 +557,6 @@ def _honoured(message: Json) -> Json:
 def _params(message: Json) -> Json:
     found = message.get("params")
     return found if isinstance(found, dict) else {}
-
-
-def _malformed_filter(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
-    exchange = evidence.probes.get("listen-malformed")
-    if exchange is not None:
-        return RuleSubjects([exchange])
-    if any(stream.heard for stream in evidence.streams):
-        return not_checked(evidence.missing_reason("listen-malformed"))
-    return missing_lifecycle_outcome(evidence, "modern") or not_applicable("the server has no streams of notifications")
 
 
 def _lists_around_calls(evidence: Evidence) -> RuleSubjects[tuple[Listing, Listing]] | RuleOutcome:
@@ -558,7 +584,7 @@ def _list_after_calls(lists: tuple[Listing, Listing]) -> Iterator[Fault]:
         yield Fault(words, method, lists[1].exchanges[-1], lesser=2 if method == "resources/list" else None)
 
 
-@rule("modern.listen-invalid-filter", 2, over=_malformed_filter,
+@rule("modern.listen-invalid-filter", 2, over=partial(_with_streams, name="listen-malformed"),
       statement=f"A filter that is not an object is answered with error {INVALID_PARAMS}; another error is tolerated.",
       source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
       hint="check the filter before you open the stream")  # fmt: skip

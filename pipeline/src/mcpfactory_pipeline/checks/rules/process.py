@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.checks.evidence import Evidence, Session, measure
+from mcpfactory_pipeline.checks.evidence import Evidence, Session
 from mcpfactory_pipeline.checks.exchange import LATEST_MODERN, WireExchange
+from mcpfactory_pipeline.checks.measurements import measure
 from mcpfactory_pipeline.checks.rule import (
     Fault,
     RuleOutcome,
@@ -132,18 +132,22 @@ def _in_time(session: Session) -> Iterator[Fault]:
         yield Fault(f"the first answer took {session.milliseconds} ms", session.purpose)
 
 
-@rule("process.stdout", 5, gate=True, over=_started("this transport does not use stdout"),
+def _outputs(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
+    started = _started("this transport does not use stdout")(evidence)
+    if isinstance(started, RuleOutcome) or evidence.sandboxed is None:
+        return started
+    return RuleSubjects([*started.items, evidence.sandboxed])
+
+
+@rule("process.stdout", 5, gate=True, over=_outputs,
       statement="On stdio, stdout has only JSON-RPC messages, one per line.",
       source="MCP basic/transports, stdio: the server must not write anything else to stdout",
       hint="log to stderr; other output on stdout breaks clients")  # fmt: skip
 def _stdout(session: Session) -> Iterator[Fault]:
     """Check the sessions with an answer; process.starts reports the stdout of other sessions."""
     if session.pollution:
-        lines = (
-            f"{pluralize(len(session.pollution), 'line')} on stdout {'is' if len(session.pollution) == 1 else 'are'}"
-        )
         yield Fault(
-            f"{lines} not JSON-RPC: {_causes(session)}",
+            f"stdout has lines that are not JSON-RPC: {_causes(session)}",
             session.purpose,
             proof={"stdout": _shown(session)},
             hint=pollution_hint(session.pollution_causes),

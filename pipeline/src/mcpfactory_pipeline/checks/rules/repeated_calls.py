@@ -13,7 +13,9 @@ RULES: Final = RuleTable()
 rule = RULES.rule
 
 
-def _compared(*kinds: Literal["default", "later", "overlap", "failures", "consumed"]) -> Scope[CallComparison]:
+def _compared(
+    *kinds: Literal["default", "later", "overlap", "failures", "consumed", "repeated"],
+) -> Scope[CallComparison]:
     """Return a scope that selects comparisons of the given kinds with a stable result in both situations."""
 
     def scope(evidence: Evidence) -> RuleSubjects[CallComparison] | RuleOutcome:
@@ -70,6 +72,15 @@ def _side_effects(one: CallComparison) -> Iterator[Fault]:
         )
     else:
         yield Fault(f"after calls of other read-only tools, the result is {_both(one)}", one.tool, one.others[0])
+
+
+@rule("tool-calls.idempotent", 2, over=_compared("repeated"),
+      statement="A second call of a tool with idempotentHint, with the same arguments, changes nothing that other tools show.",
+      source="MCP schema, ToolAnnotations.idempotentHint: repeated calls have no additional effect; clients retry them",
+      hint="remove the hint, or recognize a repeated call by its arguments")  # fmt: skip
+def _idempotent(one: CallComparison) -> Iterator[Fault]:
+    if _differs(one):
+        yield Fault(f"a second call changed the result of {one.title}: {_both(one)}", one.tool, one.others[0])
 
 
 @rule("tool-calls.overlapping", 3, gate=True, over=_compared("overlap"),

@@ -403,7 +403,9 @@ def _with_output(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
     if not declared:
         return not_applicable("no tool declares an outputSchema")
     made = (*evidence.valid_calls, *evidence.task_results)
-    calls = [call for call in made if call.tool in declared and not call.failed]
+    structured = [call for call in (*made, *evidence.wrong) if "structuredContent" in (call.exchange.result or {})]
+    calls = [call for call in made if not call.failed] + [call for call in structured if call.failed]
+    calls = [call for call in calls if call.tool in declared]
     return (
         calls_as_subjects(calls, once=True)
         if calls
@@ -412,7 +414,8 @@ def _with_output(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
 
 
 @rule("tool-calls.output-schema", 5, gate=True, since=STRUCTURED, over=_with_output,
-      statement="A tool with an outputSchema returns structuredContent that matches it.",
+      statement=("A tool with an outputSchema returns structuredContent that matches it. A result with isError needs no "
+                 "structuredContent."),
       source="MCP server/tools, Output Schema: servers must provide structured results that conform",
       hint="correct the schema or the result; clients may refuse the answer")  # fmt: skip
 def _output(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:

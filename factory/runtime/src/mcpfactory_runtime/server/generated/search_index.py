@@ -64,7 +64,7 @@ _COMMON: Final = 0.2  # fraction of all tools; words in more tools have no subje
 
 @dataclass(frozen=True, slots=True)
 class RankingWeights:
-    """Weights of the ranking, tuned with questions about ten APIs (docs/how-to/large-apis.md).
+    """Weights of the ranking, tuned with the questions `tuned` of `python -m benchmarks search`.
 
     Attributes:
         saturation: k1 of BM25.
