@@ -64,11 +64,11 @@ def facts(space: Workspace) -> object:
 def test_what_nothing_needs_becomes_one_event_and_the_state_is_the_same(old):
     store, before, whole = Store(old), facts(old), Store(old).history("books")
     view, lines = store.state_file("books").read_bytes(), store.history_file("books").read_bytes().splitlines()
-    assert compact_histories(old, days=30) == {}, "another branch may need what is new"
+    assert compact_histories(old, (), days=30) == {}, "another branch may need what is new"
     wait_a_second()
-    planned = compact_histories(old, days=0, dry_run=True)
+    planned = compact_histories(old, (), days=0, dry_run=True)
     assert store.history_file("books").read_bytes().splitlines() == lines
-    assert compact_histories(old, days=0) == planned
+    assert compact_histories(old, (), days=0) == planned
     replaced = planned["books"]
     assert replaced > len(whole) / 10
     left = Store(old).history("books")
@@ -104,7 +104,7 @@ def test_a_branch_with_all_lines_and_a_compacted_one_merge_to_the_same_state(old
     commit(whole)
     expected = facts(whole)
     wait_a_second()
-    assert compact_histories(compacted, days=0)
+    assert compact_histories(compacted, (), days=0)
     commit(compacted)
     git(compacted.root, "pull", "-q", "--no-rebase", "--no-edit", str(whole.root), "HEAD")
     refresh_views(compacted)
@@ -124,7 +124,7 @@ def test_a_compaction_hides_nothing_that_counts(old, forgery):
     build(old, "last", outcome="failed")
     commit(old)
     wait_a_second()
-    assert compact_histories(old, days=0)
+    assert compact_histories(old, (), days=0)
     events = Store(old).history("books")
     kinds = {"a rejection": "rejected", "a failure": "stage.finished", "another hash": ""}
     gone = [one for one in events if one["event"] == kinds[forgery]][-1:]

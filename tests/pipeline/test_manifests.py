@@ -49,6 +49,16 @@ def test_a_changed_manifest_or_report_is_damage_and_a_missing_one_is_not(books, 
     assert verify(books.workspace).code == 0
 
 
+def test_a_manifest_that_cannot_be_written_ends_the_run_of_its_server_and_nothing_is_recorded(books):
+    before = Store(books.workspace).history_file("books").read_bytes()
+    folder = manifest(books.workspace, "test").parent
+    shutil.rmtree(folder)
+    folder.write_text("in the way")
+    (books.workspace.root / "servers" / "books" / "source.txt").write_text("two")
+    assert books.run("books").servers == {"books": "errored"}
+    assert Store(books.workspace).history_file("books").read_bytes() == before
+
+
 def test_a_log_of_a_later_attempt_is_no_damage(books):
     (books.workspace.artifacts / "books" / "logs" / "test.log").write_text("another attempt")
     assert verify(books.workspace).code == 0

@@ -50,8 +50,7 @@ from mcpfactory_pipeline.plan.plan import needed_stages
 from mcpfactory_pipeline.run.runner import log_file
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, Event
-from mcpfactory_pipeline.state.manifest import FOLDER as MANIFESTS
-from mcpfactory_pipeline.state.manifest import with_details
+from mcpfactory_pipeline.state.manifest import MANIFESTS, with_details
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, deleted_server_items

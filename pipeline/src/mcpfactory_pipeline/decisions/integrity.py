@@ -32,8 +32,7 @@ from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage, offered_file_name
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.event_schema import Event
-from mcpfactory_pipeline.state.manifest import FOLDER as MANIFESTS
-from mcpfactory_pipeline.state.manifest import find_manifest, manifest_file, recorded_artifacts
+from mcpfactory_pipeline.state.manifest import MANIFESTS, find_manifest, manifest_file, recorded_artifacts
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import Difference, make_difference, verify

@@ -34,8 +34,7 @@ from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs
 from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.state.event_schema import RUN_DIED, STAGE_START, Event, describe_invalid_order
-from mcpfactory_pipeline.state.manifest import FOLDER as MANIFESTS
-from mcpfactory_pipeline.state.manifest import write_manifest
+from mcpfactory_pipeline.state.manifest import MANIFESTS, write_manifest
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.timeline import seconds_in_channel

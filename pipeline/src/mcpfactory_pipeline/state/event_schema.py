@@ -109,6 +109,10 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "publish.started": ({"target": _TEXT, **_OFFER}, {}),
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }
+# Of the details in a manifest, which another machine may have written (manifest.py).
+MANIFEST: Final = SchemaValidator(
+    _record({"artifacts": _TEXT_BY_NAME, "reasons": _TEXTS, "made_from": _TEXT_BY_NAME}, {})
+)
 _COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
 # Fields that are read without a check of the event type, so every event must have valid values for them.
 _ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "candidate", "target", "rule"), _TEXT)

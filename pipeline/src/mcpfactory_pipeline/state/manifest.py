@@ -13,12 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular_file, replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.state.event_schema import MANIFEST_DIGITS, Event
+from mcpfactory_pipeline.state.event_schema import MANIFEST, MANIFEST_DIGITS, Event
 from mcpfactory_pipeline.state.state import StageRecord
 
-FOLDER: Final = "manifests"
+MANIFESTS: Final = "manifests"
 _LARGEST: Final = 1 << 24  # maximum size of a manifest in bytes
 
 
@@ -28,11 +29,19 @@ def manifest_file(folder: Path, name: str) -> Path:
 
 
 def write_manifest(folder: Path, details: Mapping[str, Any]) -> str:
-    """Write a manifest, and return its hash, which is its name."""
+    """Write a manifest, and return its hash, which is its name.
+
+    Raises:
+        StateError: the disk is full, or the folder is not writable.
+    """
     data = json.dumps(details, sort_keys=True, ensure_ascii=False).encode()
     name = _name(data)
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(manifest_file(folder, name), data)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_file(manifest_file(folder, name), data)
+    except OSError as error:
+        hint = "free space, or make the folder writable"
+        raise StateError(f"a manifest cannot be written below {folder}: {error.strerror}", hint=hint) from error
     return name
 
 
@@ -47,11 +56,15 @@ def find_manifest(name: str, folders: Iterable[Path]) -> bytes:
 
 
 def with_details(event: Event, *folders: Path) -> Event:
-    """Return an event with the details in its manifest. If no folder has the manifest, return the event itself."""
-    if "manifest" not in event or not (data := find_manifest(str(event["manifest"]), folders)):
+    """Return an event with the details in its manifest.
+
+    Without a manifest, or with an invalid manifest, return the event itself.
+    """
+    try:
+        details = MANIFEST.validate_json(find_manifest(str(event.get("manifest", "")), folders))
+    except ValueError:
         return event
-    details = json.loads(data)
-    return {**event, **{name: details[name] for name in ("artifacts", "reasons", "made_from") if name in details}}
+    return {**event, **{name: details[name] for name in ("artifacts", "reasons", "made_from")}}
 
 
 def recorded_artifacts(record: StageRecord, *folders: Path) -> Mapping[str, str]:

@@ -385,20 +385,13 @@ class Store:
 
 
 def compact_histories(
-    workspace: Workspace, names: Sequence[str] | None = None, *, days: int, dry_run: bool = False
+    workspace: Workspace, names: Sequence[str], *, days: int, dry_run: bool = False
 ) -> dict[str, int]:
-    """Compact the histories of servers (`Store.compact`). Return the number of replaced events by server.
+    """Compact the histories of servers, by default of all (`Store.compact`). Return the replaced events by server.
 
     Events of the last `days` days stay, because other branches may need them.
-
-    Raises:
-        StateError: a history is invalid, or differs from its state file.
     """
-    store, found = Store(workspace), {}
-    known, oldest = store.servers(), format_time(utc_now() - timedelta(days=days))
-    for server in names or known:
-        if server not in known:
-            workspace.server(server)
-        elif count := store.compact(server, oldest, dry_run=dry_run):
-            found[server] = count
-    return found
+    store, oldest = Store(workspace), format_time(utc_now() - timedelta(days=days))
+    known = [workspace.server(name).name for name in names] or store.servers()
+    counts = {server: store.compact(server, oldest, dry_run=dry_run) for server in known}
+    return {server: count for server, count in counts.items() if count}

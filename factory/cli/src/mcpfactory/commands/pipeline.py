@@ -273,13 +273,11 @@ def prune(
     if history:
         from mcpfactory_pipeline.state.store import compact_histories
 
-        replaced = compact_histories(selected_workspace(), names or None, days=days, dry_run=dry_run)
+        replaced = compact_histories(selected_workspace(), names or (), days=days, dry_run=dry_run)
         if as_json:
             output.data(replaced)
-            return
-        for server, count in replaced.items():
+        for server, count in () if as_json else replaced.items():
             output.line(f"{server}: {pluralize(count, 'event')} {'would be ' if dry_run else ''}replaced by one")
-        output.note(f"{pluralize(len(replaced), 'server')} {'would be ' if dry_run else ''}compacted")
         return
     found = prune_files(selected_workspace(), names or None, dry_run=dry_run)
     if as_json:

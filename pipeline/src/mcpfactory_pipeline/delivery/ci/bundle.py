@@ -26,8 +26,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.channels.channel import read_verified_file
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.event_schema import Event
-from mcpfactory_pipeline.state.manifest import FOLDER as MANIFESTS
-from mcpfactory_pipeline.state.manifest import recorded_artifacts
+from mcpfactory_pipeline.state.manifest import MANIFESTS, recorded_artifacts
 from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
