@@ -196,10 +196,10 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
     """Return the state after further events."""
-    events = list(events)
+    events, last = list(events), state.last
     for event in events:
-        state = replace(apply_event(state, event), last=str(event.get("id")))
-    return replace(state, timeline=_timeline([*state.timeline, *events]))
+        state, last = apply_event(state, event), str(event.get("id"))
+    return replace(state, timeline=_timeline([*state.timeline, *events]), last=last)
 
 
 # Members of a stage's end that waiting times and blockers depend on.
