@@ -198,6 +198,7 @@ def test_only_read_only_tools_are_corrected_outside_the_sandbox(tmp_path: Path) 
     evidence, secrets = asyncio.run(observe_server(target))
     assert {call.tool for call in evidence.calls if not call.failed} == {"count_lines", "heading"}
     assert "/srv/x" not in {call.exchange.params["arguments"].get("path") for call in evidence.calls}
+    assert "later" not in {one.kind for one in evidence.comparisons}, "calls that write may change other results"
     titles = {case["tool"]: case["title"] for case in propose_cases(evidence)}
     assert "replace the sample" in titles["count_lines"]
     assert "/srv/x" in titles["empty_file"]

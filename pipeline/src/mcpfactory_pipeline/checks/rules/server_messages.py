@@ -161,7 +161,8 @@ def _log_level(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
     asked, level = evidence.probes.get("set-level"), one.params.get("level")
     if asked is None or asked.result is None or level not in LEVELS[:-1]:
         return
-    if _during_tool_call(one, evidence):
+    elsewhere = evidence.sandboxed is not None and one in evidence.sandboxed.messages  # this session set no level
+    if _during_tool_call(one, evidence) and not elsewhere:
         yield _fault(f"level emergency was requested, but a message of level {level} was sent", one)
 
 
