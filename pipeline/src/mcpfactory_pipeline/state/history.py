@@ -108,7 +108,7 @@ def append(file: Path, events: Sequence[event_schema.Event], where: str) -> tupl
 
 
 def remove(file: Path, gone: Collection[str], where: str) -> None:
-    """Remove the events with these IDs, and leave all other lines as they are. The caller must hold the state lock."""
+    """Remove the events with these IDs, and leave all other lines unchanged. The caller must hold the state lock."""
     lines = read_regular_file(file, MAX_HISTORY_BYTES).splitlines(keepends=True)
     try:
         replace_file(file, b"".join(line for line in lines if not line.strip() or from_json(line)["id"] not in gone))
