@@ -186,15 +186,6 @@ def rollback(
         }
 
 
-def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
-    """Return the command that rolls a channel back. Without an earlier candidate, the command removes the server."""
-    try:
-        _earlier_candidate(state, policy, "", _unwanted(state, policy.name, events))
-    except PromotionError:
-        return f"mcpfactory pipeline retire {state.server} --channel {policy.name} --reason '…'"
-    return f"mcpfactory pipeline rollback {state.server} --channel {policy.name} --reason '…'"
-
-
 def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict[str, str]:
     """Return the candidates that must not return to the channel, with the decisions against these candidates."""
     withdrawn = candidates_rolled_back(events, channel)
