@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from mcpfactory_pipeline.channels.contract import find_breaking_changes
 from mcpfactory_pipeline.decisions.stage_decision import approval_stage_blockers
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_stage_inputs, stale_checks
+from mcpfactory_pipeline.plan.gates import describe_broken_contract
 from mcpfactory_pipeline.plan.plan import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import PromotionBlocker, find_promotion_blockers
 from mcpfactory_pipeline.plan.stage import Stage
@@ -72,6 +74,7 @@ class ChannelReview:
             now=self.now,
             due=stale,
             drift=drift,
+            broken=self._broken_contract(candidate) if self.policy.keeps_known_contract else "",
         )
         return found + approval_stage_blockers(
             self.workspace,
@@ -82,3 +85,12 @@ class ChannelReview:
             events=self.events,
             candidate=candidate,
         )
+
+    def _broken_contract(self, candidate: str) -> str:
+        """Name the changes that break callers of the channel's release; "" if the version is high enough for them."""
+        offered = self.state.channels.get(self.policy.name)
+        found = find_breaking_changes(self.workspace, self.state, candidate, offered)
+        if offered is None or not found.count:
+            return ""
+        words = describe_broken_contract(self.state.candidates[candidate].version, offered, found.count)
+        return words and words + found.named

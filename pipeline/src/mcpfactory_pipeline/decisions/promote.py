@@ -55,7 +55,7 @@ def promote(
         if decision.state.offered(channel) == chosen:
             _fill_channel(decision, chosen)
             return {**decision.about(chosen), "already": True, "pruned": {}, "callers": "", **rests_on}
-        callers = decision.callers(chosen)
+        callers = decision.breaking(chosen)[1]
         decision.refresh_offer(f"promoted to {channel}")
         _refuse_move(decision, chosen)
         _fill_channel(decision, chosen)
