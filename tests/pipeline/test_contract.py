@@ -168,17 +168,27 @@ def test_a_later_channel_refuses_a_known_broken_contract_by_default(books) -> No
     books.promote()
 
 
-def test_an_approval_records_the_changes_that_break_callers(books) -> None:
-    books.configure(PRODUCTION + "approvals = 1\ngates = { contract = false }\n")
+def test_an_approval_must_name_the_changes_that_break_callers_of_the_current_offer(books) -> None:
+    books.configure(PRODUCTION + "approvals = 1\n")
     folder = books.workspace.artifacts / "books"
-    keep(folder, books.state.candidate, SEARCH, COUNT)
+    keep(folder, books.state.candidate, SEARCH)
     books.decide("approve")
     books.promote()
-    keep(folder, books.next("two"), SEARCH)
-    assert "count" in books.decide("approve")["proof"][0]
+    between, last = books.next("2.0"), books.next("3.0")
+    keep(folder, between, SEARCH, COUNT)
+    keep(folder, last, SEARCH)
+    books.decide("approve", candidate=last)
+    books.decide("approve", candidate=between)
+    books.promote(candidate=between)
+    with pytest.raises(
+        PromotionError, match=r"no approval names the changes that break callers of 2\.0: count"
+    ) as caught:
+        books.promote(candidate=last)
+    assert caught.value.hint == f"mcpfactory pipeline approve books --channel production --candidate {last}"
+    assert "count" in books.decide("approve", candidate=last)["proof"][0]
+    books.promote(candidate=last)
     made = [event.get("breaking") for event in Store(books.workspace).history("books") if event["event"] == "approved"]
-    assert made[0] is None
-    assert "count" in made[1][0]
+    assert made == [None, None, None, ["count is gone"]]
 
 
 def test_a_closed_contract_stops_a_promotion(books) -> None:
@@ -187,7 +197,7 @@ def test_a_closed_contract_stops_a_promotion(books) -> None:
     books.next("two")
     with pytest.raises(PromotionError, match="contract cannot be checked") as caught:
         books.promote()
-    assert caught.value.hint == "mcpfactory diff books"
+    assert caught.value.hint == "mcpfactory diff books --against production"
 
 
 def test_a_contract_is_that_of_a_channel_a_candidate_or_a_file(books, tmp_path) -> None:

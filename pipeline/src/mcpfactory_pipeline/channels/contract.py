@@ -27,6 +27,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"
 _SHOWN: Final = 5  # maximum number of changes in a message
+_RECORDED: Final = 50  # maximum number of breaking changes that an approval records
 _LARGEST: Final = 50_000_000  # maximum bytes of a manifest in a wheel
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
@@ -183,6 +184,11 @@ class BreakingChanges:
 
     count: int | None = 0
     messages: tuple[str, ...] = ()
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """Return the changes that an approval records."""
+        return self.messages[:_RECORDED]
 
     @property
     def named(self) -> str:

@@ -49,7 +49,6 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _RECORDED: Final = ("channel", "candidate", "version")
-_NAMED: Final = 50  # maximum number of breaking changes that an approval records
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +244,7 @@ def approve(
         waived = known.summary("validate").get("waived", 0)
         decision.blockers(chosen)  # a failed query must raise its error before the decision is recorded
         breaking, callers = decision.breaking(chosen)
-        made = decision.record("approved", chosen, sign_with=sign_with, breaking=breaking.messages[:_NAMED])
+        made = decision.record("approved", chosen, sign_with=sign_with, breaking=breaking.recorded)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
         proof = [*filter(None, [callers]), *describe_check_results(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
@@ -253,8 +252,11 @@ def approve(
 
 
 def _refuse_repeated(decision: Decision, candidate: str) -> None:
-    """Refuse a second approval, unless the first lacks a required signature."""
+    """Refuse a second approval, unless the first lacks a required signature or does not name all breaking changes."""
     state, events, channel = decision.state, decision.transaction.events, decision.policy.name
+    review = decision.review
+    if review.has_unnamed_changes(candidate, review.breaking(candidate)):
+        return
     if decision.policy.signed and current_actor() in approval_signature_faults(
         decision.workspace, state, events, channel, candidate
     ):

@@ -189,7 +189,11 @@ GATES: Final[Mapping[str, PromotionGate]] = {
         _asked, _at_most, "the report of a model is {value} days old, at most {limit} allowed", _ASK
     ),
     "contract": PromotionGate(
-        _broken, lambda value, _limit: value == "", "{value}", "mcpfactory diff {server}", switch=True
+        _broken,
+        lambda value, _limit: value == "",
+        "{value}",
+        "mcpfactory diff {server} --against {channel}",
+        switch=True,
     ),
 }
 

@@ -134,10 +134,9 @@ def find_promotion_blockers(
     if words := version_reuse_fault(channel, known, candidate, events):
         command = f"mcpfactory release apply {server}" if channel.source else f"{run} --again build"
         found.append(PromotionBlocker("gate", words, command))
-    for gate, words in closed_gates(channel.gates, known, state.channels.get(name), today=now.date()).items():
-        found.append(PromotionBlocker("gate", words, GATES[gate].remedy.format(server=server)))
-    if broken:
-        found.append(PromotionBlocker("gate", broken, f"mcpfactory diff {server} --against {name}"))
+    closed = closed_gates(channel.gates, known, state.channels.get(name), today=now.date())
+    for gate, words in (closed | ({"contract": broken} if broken else {})).items():
+        found.append(PromotionBlocker("gate", words, GATES[gate].remedy.format(server=server, channel=name)))
     if channel.source is None:
         return found
     approve = approve_command(server, channel, candidate)

@@ -172,9 +172,9 @@ class ChannelPolicy(Settings):
         return {name: limit for name, limit in self.limits if limit is not None and limit is not False}
 
     @property
-    def keeps_known_contract(self) -> bool:
-        """True if known breaking changes require a new major version by default, without the gate `contract`."""
-        return self.limits.contract is None and self.source is not None
+    def keeps_contract(self) -> bool:
+        """True if known changes that break callers require a new major version, and an approval that names them."""
+        return self.limits.contract is not False and self.source is not None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
