@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.manifest_diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
+from mcpfactory_pipeline.base.text import join_lines, truncate
 from mcpfactory_pipeline.base.versions import Step, ensure_sufficient_version, is_sufficient_step, version_step
 from mcpfactory_pipeline.plan.gates import count_breaking_changes
 from mcpfactory_pipeline.plan.policy import read_channels
@@ -27,6 +28,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"
 _SHOWN: Final = 5  # maximum number of changes in a message
+_WIDTH: Final = 200  # columns of a change
 _RECORDED: Final = 50  # maximum number of breaking changes that an approval records
 _LARGEST: Final = 50_000_000  # maximum bytes of a manifest in a wheel
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
@@ -215,7 +217,7 @@ def find_breaking_changes(
     if before is None or after is None:
         return BreakingChanges(count)
     changes = compare_contracts(before, after).changes
-    messages = tuple(change.message for change in changes if change.kind == "breaking")
+    messages = tuple(truncate(join_lines(one.message), _WIDTH) for one in changes if one.kind == "breaking")
     return BreakingChanges(len(messages) if count is None else count, messages)
 
 
