@@ -20,6 +20,7 @@ _BESIDE: Final = 3  # maximum number of calls while streams are open
 _CALLS: Final = 10  # maximum number of calls per client
 _SLOW: Final = 300  # milliseconds; quicker calls may end before the server reads a cancellation
 _LONGEST: Final = 5_000  # milliseconds
+_SLOWEST: Final = 2_000  # milliseconds; slower requests are not sent with equal ids
 _PATIENCE: Final = 5.0  # seconds; timeout of an answer, even while another request runs
 
 
@@ -70,9 +71,9 @@ async def _observe(
     """
     first, second = clients
     reading = evidence.read_only_tools
-    repeated = [one for one in planned if one[1].tool in reading and not one[1].failed]
-    repeated = [one for one in repeated if one[1].exchange.milliseconds < QUICK][:_CALLS]
-    for one, other in _pairs(evidence, [call.exchange for _, call in repeated]):
+    answered = [one for one in planned if one[1].tool in reading and not one[1].failed]
+    repeated = [one for one in answered if one[1].exchange.milliseconds < QUICK][:_CALLS]
+    for one, other in _pairs(evidence, [call.exchange for _, call in answered[:_CALLS]]):
         if requests.seconds_left() > 0:
             evidence.concurrent.append(await _ask_together(first, second, one, other, requests))
     slow = [
@@ -141,7 +142,7 @@ def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[Wire
     """
     others = [call.exchange for call in (*evidence.others, *evidence.further) if not call.failed]
     lists = [listing.exchanges[0] for listing in evidence.lists.values() if listing.exchanges]
-    known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < QUICK]
+    known = [one for one in (*calls, *others, *lists) if one.result is not None and one.milliseconds < _SLOWEST]
     if not known:
         return []
     slowest = max(known, key=lambda one: (one.method == "tools/call", one.milliseconds // 100))
