@@ -355,7 +355,7 @@ def test_a_channel_that_went_back_to_an_earlier_offer_gives_it_to_nobody(remote,
     done(remote, "pipeline", "run", "remote")
     approved = remote(*APPROVE, "remote", "--dry-run")
     assert (
-        "1 change breaks callers of 1.0.0, which production offers: mcpfactory diff remote --against production"
+        "1 change breaks callers of 1.0.0, which production offers: greet: name is gone: mcpfactory diff remote --against production"
         in approved.err
     )
     compared = remote("diff", "remote", "--against", "production")

@@ -11,6 +11,7 @@ import pytest
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from mcpfactory_runtime.upstream import StubUpstream
+from tests.cli.conftest import InProcessCli
 from tests.timeouts import TIMEOUT
 
 
@@ -131,6 +132,18 @@ def test_doctor_names_the_missing_credential(shop):
     assert all(diagnosis["about"] and diagnosis["message"] for diagnosis in done.data)
     without = shop.at(shop.folder)("doctor", "bookshop")
     assert "MCPF_BOOKSHOP_API_KEY" in without.out
+
+
+def test_a_call_with_a_missing_or_wrong_credential_names_the_remedy(shop, service):
+    call = ("call", "bookshop", "change_book", "-a", "isbn=9780141439518", "-a", "stock=9")
+    environ = {"MCPF_BOOKSHOP_BASE_URL": service}
+    missing = InProcessCli(shop.folder, environ)(*call)
+    assert (missing.code, "hint: export MCPF_BOOKSHOP_API_KEY=" in missing.err) == (1, True)
+    wrong = InProcessCli(shop.folder, {**environ, "MCPF_BOOKSHOP_API_KEY": "wrong"})(*call)
+    assert (wrong.code, "hint: check the value of MCPF_BOOKSHOP_API_KEY" in wrong.err) == (1, True)
+    assert "mcpfactory doctor bookshop" in wrong.err
+    other = shop("call", "bookshop", "get_book", "-a", "isbn=1")
+    assert (other.code, "MCPF_BOOKSHOP_API_KEY" in other.err) == (1, False)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ reason = "soon"
 until = 2020-01-31
 """
 STAGED = ("approved", "failing", "hasty", "held", "killed", "moved", "rejected", "retired", "rolled", "sent", "waiting")
-DECIDES = ("approve", "promote", "retire", "rollback", "unhold", "waive")
+DECIDES = ("approve", "promote", "unhold", "waive")
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def live(space: Workspace, key: Path) -> None:
         decision.hold(space, "held", channel, reason="audit", sign_with=signature)
     decision.retire(space, "retired", reason="old")
     killed = Store(space).state("killed").candidate
-    for name in ("failing", "moved"):  # there is something to go back to at one of them
+    for name in ("failing", "moved"):
         finish(space, name, "validate", "failed", candidate=Store(space).state(name).candidate)
     with Store(space).transaction("killed") as transaction:
         transaction.append(

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import InProcessCli
 
 
@@ -29,6 +31,16 @@ def test_an_update_without_news_says_so(shop):
     assert (done.code, done.out) == (0, "shop is up to date\n")
     assert "servers/shop/api/openapi.yaml" in done.err
     assert "mcpfactory update shop --from-openapi FILE" in done.err
+
+
+def test_an_update_names_the_next_commands(shop, changed, document):
+    done = shop("update", "shop", "--from-openapi", changed)
+    assert "next: mcpfactory pipeline run shop\n" in done.err
+    with Store(Workspace.find(shop.folder)).transaction("shop") as transaction:
+        transaction.append("promoted", channel="staging", candidate="c", version="0.1.0")
+    done = shop("update", "shop", "--from-openapi", document)
+    chain = "mcpfactory diff shop, git commit, mcpfactory release apply shop, then mcpfactory pipeline run shop"
+    assert f"next: {chain}\n" in done.err
 
 
 def test_an_update_tells_what_changes_for_callers(shop, changed):

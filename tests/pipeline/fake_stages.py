@@ -29,9 +29,10 @@ def note(inputs: StageInputs, stage: str) -> str:
 
 
 def build(inputs: StageInputs) -> StageOutputs:
-    """Write a "wheel" with the text of source.txt, and a version for each text: 1.0 for "one"."""
+    """Write a "wheel" with the text of source.txt, and a version for each text: 1.0 for "one", and 2.0 for "2.0"."""
     data = (inputs.folder / "source.txt").read_bytes()
     version = "1.0" if data == b"one" else f"1.0.post{int(hash_bytes(data)[-8:], 16)}"
+    version = data.decode() if data.replace(b".", b"").isdigit() else version
     name = f"{inputs.server.replace('-', '_')}-{version}-py3-none-any.whl"
     files = {name: hash_bytes(data)}
     candidate = hash_named_texts(files).removeprefix("sha256:")[:16]

@@ -125,6 +125,20 @@ def test_a_failure_behind_a_channel_moves_it_back_holds_it_and_says_so(books):
     assert verify(books.space) == []
 
 
+def test_a_failure_behind_a_channel_is_pending_beside_the_failure_of_a_newer_candidate(books):
+    books.configure(CHANNELS, SMOKE.replace("channel:staging", "channel:production").replace("rollback", "stop"))
+    books.run("bad")
+    books.promote()
+    assert books.run() == "failed"
+    offered = books.state.candidate
+    (books.folder / "tests/outcome.txt").write_text("failed")
+    books.run("worse")
+    items = {item.about: item for item in read_inbox(books.space, ["books"], stages=books.stages)}
+    assert {name: item.kind for name, item in items.items()} == {"test": "failed", "smoke": "failed"}
+    assert [offered in items[name].message for name in ("test", "smoke")] == [False, True]
+    assert "pipeline history books smoke" in items["smoke"].command
+
+
 def test_a_run_that_broke_off_before_the_channel_was_moved_back_leaves_that_to_the_next(books, monkeypatch):
     books.configure(CHANNELS, SMOKE)
     books.run("good")

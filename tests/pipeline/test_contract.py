@@ -13,6 +13,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.versions import is_sufficient_step, next_version, version_step
 from mcpfactory_pipeline.channels.contract import (
+    BreakingChanges,
     Contract,
     breaking_changes_by_candidate,
     compare_contracts,
@@ -22,6 +23,9 @@ from mcpfactory_pipeline.channels.contract import (
 from mcpfactory_pipeline.decisions.precondition import breaking_changes_line
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.inbox import read_inbox
+from tests.pipeline.fake_stages import STAGES
 from tests.subtest_table import parametrize_subtests
 
 SEARCH: dict[str, Any] = {
@@ -106,7 +110,11 @@ OFFERED = Release("old", "1.2.0")
         (candidate("1.3.0", old=0), OFFERED, None),
         (candidate("2.0.0", old=3), OFFERED, None),
         (candidate("1.3.0"), None, None),
-        (candidate("1.3.0", old=3), OFFERED, "3 changes break callers of 1.2.0, and 1.3.0 is not a major version"),
+        (
+            candidate("1.3.0", old=3),
+            OFFERED,
+            "3 changes break callers of 1.2.0, which requires version 2.0.0, not 1.3.0",
+        ),
         (candidate("1.3.0", other=0), OFFERED, "contract cannot be checked"),
         (replace(candidate("1.3.0"), checks={}), OFFERED, "contract cannot be checked"),
     ],
@@ -117,27 +125,70 @@ def test_the_gate_opens_for_what_breaks_nobody_or_says_so(known, offered, words)
 
 
 @parametrize_subtests(
-    "known, offered, words",
+    "found, offered, words",
     [
-        (candidate("1.3.0", old=0), OFFERED, ""),
-        (candidate("1.3.0"), None, ""),
+        (BreakingChanges(), OFFERED, ""),
+        (BreakingChanges(), None, ""),
         (
-            candidate("2.0.0", old=1),
+            BreakingChanges(1, ("count is gone",)),
             OFFERED,
-            "1 change breaks callers of 1.2.0, which production offers: mcpfactory diff",
+            "1 change breaks callers of 1.2.0, which production offers: count is",
         ),
-        (
-            candidate("2.0.0", old=3),
-            OFFERED,
-            "3 changes break callers of 1.2.0, which production offers: mcpfactory diff",
-        ),
-        (candidate("2.0.0", other=0), OFFERED, "its changes for callers of 1.2.0 in production are unknown"),
+        (BreakingChanges(3), OFFERED, "3 changes break callers of 1.2.0, which production offers: mcpfactory diff"),
+        (BreakingChanges(None), OFFERED, "its changes for callers of 1.2.0 in production are unknown"),
     ],
 )
-def test_who_decides_is_told_what_breaks_callers_although_the_version_says_so(known, offered, words) -> None:
-    told = breaking_changes_line(known, offered, "production", "books")
+def test_who_decides_is_told_what_breaks_callers_although_the_version_says_so(found, offered, words) -> None:
+    told = breaking_changes_line(found, offered, "production", "books")
     assert (words in told) is True
     assert bool(words) is bool(told)
+
+
+PRODUCTION = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\n'
+
+
+def test_a_later_channel_refuses_a_known_broken_contract_by_default(books) -> None:
+    """Promotion compares with the current offer of the channel, and a first offer with nothing."""
+    books.configure(PRODUCTION)
+    folder = books.workspace.artifacts / "books"
+    keep(folder, books.state.candidate, SEARCH, COUNT)
+    books.promote()
+    keep(folder, books.next("two"), SEARCH)
+    with pytest.raises(
+        PromotionError, match=r"1 change breaks callers of 1\.0, which requires version 2\.0\.0.*count"
+    ) as caught:
+        books.promote()
+    assert caught.value.hint == "mcpfactory diff books --against production"
+    (item,) = read_inbox(books.workspace, stages=STAGES)
+    assert (item.kind, item.command) == ("gate", caught.value.hint)
+    books.configure(PRODUCTION + "gates = { contract = false }\n")
+    assert "count" in books.promote()["callers"]
+    books.configure(PRODUCTION)
+    keep(folder, books.next("three"), SEARCH)
+    books.promote()
+
+
+def test_an_approval_must_name_the_changes_that_break_callers_of_the_current_offer(books) -> None:
+    books.configure(PRODUCTION + "approvals = 1\n")
+    folder = books.workspace.artifacts / "books"
+    keep(folder, books.state.candidate, SEARCH)
+    books.decide("approve")
+    books.promote()
+    between, last = books.next("2.0"), books.next("3.0")
+    keep(folder, between, SEARCH, COUNT)
+    keep(folder, last, SEARCH)
+    books.decide("approve", candidate=last)
+    books.decide("approve", candidate=between)
+    books.promote(candidate=between)
+    with pytest.raises(
+        PromotionError, match=r"no approval names the changes that break callers of 2\.0: count"
+    ) as caught:
+        books.promote(candidate=last)
+    assert caught.value.hint == f"mcpfactory pipeline approve books --channel production --candidate {last}"
+    assert "count" in books.decide("approve", candidate=last)["proof"][0]
+    books.promote(candidate=last)
+    made = [event.get("breaking") for event in Store(books.workspace).history("books") if event["event"] == "approved"]
+    assert made == [None, None, None, ["count is gone"]]
 
 
 def test_a_closed_contract_stops_a_promotion(books) -> None:
@@ -146,7 +197,7 @@ def test_a_closed_contract_stops_a_promotion(books) -> None:
     books.next("two")
     with pytest.raises(PromotionError, match="contract cannot be checked") as caught:
         books.promote()
-    assert caught.value.hint == "mcpfactory diff books"
+    assert caught.value.hint == "mcpfactory diff books --against production"
 
 
 def test_a_contract_is_that_of_a_channel_a_candidate_or_a_file(books, tmp_path) -> None:

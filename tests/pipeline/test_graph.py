@@ -81,7 +81,7 @@ def test_mermaid_has_a_shape_for_each_kind_and_an_arrow_for_each_need(stages):
 def test_gates_and_soak_of_a_channel_stand_before_its_approvals_and_it():
     policies = (
         ChannelPolicy(name="staging", gates={"min_score": 80}),
-        ChannelPolicy(name="production", source="staging", gates={"contract": 1}, soak="1h", approvals=1),
+        ChannelPolicy(name="production", source="staging", gates={"contract": True}, soak="1h", approvals=1),
     )
     staged = [replace(stage, channel=policies[0]) if stage.channel else stage for stage in STAGES]
     nodes = {node.name: node for node in stage_graph(staged, None, policies)}

@@ -22,6 +22,14 @@ def test_one_long_line_is_whole():
     assert last_lines("before\n" + "word " * 1_000, limit=60) == f"…; {('word ' * 1_000).strip()}"
 
 
+def test_exceptions_are_told_without_stack_frames():
+    frames = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    import b\n    ^^^^^^^^\n'
+    error = "ModuleNotFoundError: No module named 'b'"
+    inner = "".join(f"      {line}\n" for line in f"[stderr]\n{frames}{error}".splitlines())
+    assert last_lines(f"building\n{frames}{error}\n") == f"building; {error}"
+    assert last_lines(f"x failed\n{inner}") == f"x failed; [stderr]; {error}"
+
+
 def test_what_uv_refuses_is_told_whole(tmp_path):
     needs = [f"a-distribution-that-nobody-has-{number}" for number in range(40)]
     (tmp_path / "requirements.txt").write_text("\n".join(needs))

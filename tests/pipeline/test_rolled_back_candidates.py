@@ -89,17 +89,22 @@ def test_one_person_in_several_spellings_is_one(books, set_actor):
         books.decide("approve")
 
 
-def test_the_inbox_says_that_production_offers_what_failed_since(books):
+def test_a_failed_test_of_a_released_candidate_is_pending_until_the_test_passes(books):
     books.decide("approve")
     books.promote()
-    (books.folder / "tests/outcome.txt").write_text("failed")
+    outcome = books.folder / "tests/outcome.txt"
+    before = outcome.read_text()
+    outcome.write_text("failed")
     books.run("books")
-    items = read_inbox(books.workspace, stages=STAGES)
-    found = next(item for item in items if item.about == "production")
-    assert (found.kind, "is offered in production, and test has failed since" in found.message) == ("failed", True)
-    assert found.command == "mcpfactory pipeline retire books --channel production --reason '…'", (
-        "nothing to go back to"
-    )
+    (found,) = read_inbox(books.workspace, stages=STAGES)
+    assert (found.kind, found.about, f"production offers this candidate, 1.0 ({books.state.candidate})" in found.message) == (
+        "failed", "test", True,
+    )  # fmt: skip
+    outcome.write_text(before)
+    (found,) = read_inbox(books.workspace, stages=STAGES)
+    assert found.command == "mcpfactory pipeline run books"
+    books.next("two")
+    assert [item.kind for item in read_inbox(books.workspace, stages=STAGES)] == ["approval"]
 
 
 def test_who_approves_is_told_what_the_tests_show_and_what_was_waived():

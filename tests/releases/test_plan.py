@@ -119,7 +119,9 @@ def test_what_people_promoted_is_what_a_server_without_a_tag_is_compared_with(tm
         facts = {"run": "r", "outcome": "passed", "seconds": 1.0, "fingerprint": "x", "candidate": "c1"}
         transaction.append("stage.finished", stage="build", inputs={"source": "sha256:other"}, built=built, **facts)
         transaction.append("stage.finished", stage="staging", inputs={}, channel="staging", version="1.4.0", **facts)
-    assert made.plan()["books"].before == "", "what a run staged was released to nobody"
+    first = made.plan()["books"]
+    assert (first.before, first.step) == ("", "patch"), "what a run staged was released to nobody"
+    assert [change.message for change in first.changes] == ["find: text is new"], "but its users see what changed"
     with Store(workspace).transaction("books") as transaction:
         transaction.append("promoted", channel="production", candidate="c1", version="1.4.0")
     one = made.plan()["books"]

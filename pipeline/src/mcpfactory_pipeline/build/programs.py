@@ -136,12 +136,16 @@ def run_uv(
     raise ToolRejectedInputError(last_lines(said))
 
 
+# The stack frames of a traceback, which are indented further than its first line. The exception follows them.
+_FRAMES: Final = re.compile(r"^([ \t]*)Traceback \(most recent call last\):\n(?:\1[ \t]+.*\n)*", re.MULTILINE)
+
+
 def last_lines(text: str, *, limit: int = 1_000) -> str:
-    """Return the last complete lines of a program's output, joined into one line.
+    """Return the last complete lines of a program's output without stack frames, joined into one line.
 
     `…` marks omitted lines. The result has at least one line, and as many lines as fit into `limit` characters.
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in _FRAMES.sub("", text).splitlines() if line.strip()]
     kept: list[str] = []
     for line in reversed(lines):
         if kept and sum(map(len, kept)) + len(line) > limit:

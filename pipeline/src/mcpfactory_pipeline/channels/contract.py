@@ -17,14 +17,19 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.manifest_diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
+from mcpfactory_pipeline.base.text import join_lines, truncate
 from mcpfactory_pipeline.base.versions import Step, ensure_sufficient_version, is_sufficient_step, version_step
+from mcpfactory_pipeline.plan.gates import count_breaking_changes
 from mcpfactory_pipeline.plan.policy import read_channels
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.state import Release, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import adopted_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"
+_SHOWN: Final = 5  # maximum number of changes in a message
+_WIDTH: Final = 200  # columns of a change
+_RECORDED: Final = 50  # maximum number of breaking changes that an approval records
 _LARGEST: Final = 50_000_000  # maximum bytes of a manifest in a wheel
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
@@ -170,6 +175,50 @@ def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) 
         if before is not None:
             found[other.name] = sum(change.kind == "breaking" for change in compare_contracts(before, after).changes)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class BreakingChanges:
+    """Changes that break callers of a release.
+
+    `count` is None if it is unknown. `messages` is empty if a tool list is not on this machine.
+    """
+
+    count: int | None = 0
+    messages: tuple[str, ...] = ()
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """Return the changes that an approval records."""
+        return self.messages[:_RECORDED]
+
+    @property
+    def named(self) -> str:
+        """Return the first changes as text that follows a sentence; "" without messages."""
+        more = f" and {len(self.messages) - _SHOWN} more" if len(self.messages) > _SHOWN else ""
+        return f": {'; '.join(self.messages[:_SHOWN])}{more}" if self.messages else ""
+
+
+def find_breaking_changes(
+    workspace: Workspace, state: ServerState, candidate: str, offered: Release | None
+) -> BreakingChanges:
+    """Return the changes of a candidate that break callers of a release.
+
+    The number is the one that `validate` recorded, else that of the tool lists on this machine.
+    """
+    count = count_breaking_changes(state.candidates[candidate], offered) if offered else 0
+    if offered is None or count == 0:
+        return BreakingChanges()
+    folder = workspace.artifacts / state.server
+    try:
+        before, after = (stored_contract(folder / name) for name in (offered.candidate, candidate))
+    except StateError:
+        return BreakingChanges(count)
+    if before is None or after is None:
+        return BreakingChanges(count)
+    changes = compare_contracts(before, after).changes
+    messages = tuple(truncate(join_lines(one.message), _WIDTH) for one in changes if one.kind == "breaking")
+    return BreakingChanges(len(messages) if count is None else count, messages)
 
 
 def find_contract(workspace: Workspace, state: ServerState, against: str = "") -> Contract:

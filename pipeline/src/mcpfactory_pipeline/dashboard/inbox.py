@@ -103,11 +103,12 @@ class InboxPage:
 
     The most blocking items come first, then the oldest items. Items with the same cause are grouped.
 
-    `next` are the most likely next commands. `whose` selects items that this person can process.
+    `waiting` is the number of servers with pending items. `next` are the most likely next commands. `whose` selects items that this person can process.
     """
 
     workspace: str
     servers: int
+    waiting: int
     counts: tuple[KindCount, ...]
     total: int
     query: str
@@ -132,6 +133,7 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
     return InboxPage(
         workspace=facts.name,
         servers=len(facts.servers),
+        waiting=len({item.server for item in items}),
         counts=tuple(KindCount(name, numbers[name]) for name in KINDS if numbers[name]),
         total=len(items),
         query=query,

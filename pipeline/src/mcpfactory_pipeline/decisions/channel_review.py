@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from mcpfactory_pipeline.channels.contract import BreakingChanges, find_breaking_changes
 from mcpfactory_pipeline.decisions.stage_decision import approval_stage_blockers
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_stage_inputs, stale_checks
+from mcpfactory_pipeline.plan.gates import describe_broken_contract
 from mcpfactory_pipeline.plan.plan import required_checks, required_stages
-from mcpfactory_pipeline.plan.policy import PromotionBlocker, find_promotion_blockers
+from mcpfactory_pipeline.plan.policy import PromotionBlocker, approve_command, find_promotion_blockers
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.timeline import decisions_about
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -63,6 +66,12 @@ class ChannelReview:
         self, candidate: str, *, stale: Sequence[str] = (), drift: Sequence[PromotionBlocker] = ()
     ) -> list[PromotionBlocker]:
         """Return the reasons why a candidate cannot be promoted to the channel."""
+        offered, breaking = self.state.channels.get(self.policy.name), self.breaking(candidate)
+        known, broken = self.state.candidates[candidate], ""
+        # An adopted server has the version of its authors, so only an approval can accept the changes.
+        if offered and breaking.count and "kind" not in known.facts:
+            words = describe_broken_contract(known.version, offered, breaking.count)
+            broken = words and words + breaking.named
         found = find_promotion_blockers(
             self.policy,
             self.checks,
@@ -72,7 +81,12 @@ class ChannelReview:
             now=self.now,
             due=stale,
             drift=drift,
+            broken=broken,
         )
+        if offered and self.has_unnamed_changes(candidate, breaking) and "approval" not in {one.kind for one in found}:
+            words = f"no approval names the changes that break callers of {offered.version}{breaking.named}"
+            command = approve_command(self.state.server, self.policy, candidate)
+            found.append(PromotionBlocker("approval", words, command))
         return found + approval_stage_blockers(
             self.workspace,
             self.stages,
@@ -82,3 +96,21 @@ class ChannelReview:
             events=self.events,
             candidate=candidate,
         )
+
+    def breaking(self, candidate: str) -> BreakingChanges:
+        """Return the changes that break callers of the channel's release; none if the channel ignores such changes."""
+        if not self.policy.keeps_contract:
+            return BreakingChanges()
+        offered = self.state.channels.get(self.policy.name)
+        return find_breaking_changes(self.workspace, self.state, candidate, offered)
+
+    def has_unnamed_changes(self, candidate: str, breaking: BreakingChanges) -> bool:
+        """Return True if a required approval exists, but no approval names all changes that break callers.
+
+        An approval names the changes since the release that the channel offered at that time.
+        """
+        if not self.policy.approvals:
+            return False
+        made = decisions_about(self.state.timeline, self.policy.name, candidate)
+        named = (set(event.get("breaking", ())) for event in made if event["event"] == "approved")
+        return bool(breaking.messages) and not any(set(breaking.recorded) <= each for each in named)

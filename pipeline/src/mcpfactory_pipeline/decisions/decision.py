@@ -15,6 +15,7 @@ from mcpfactory_pipeline.base.text import normalize_reason
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw_project
+from mcpfactory_pipeline.channels.contract import BreakingChanges, find_breaking_changes
 from mcpfactory_pipeline.decisions.channel_review import ChannelReview
 from mcpfactory_pipeline.decisions.drift import (
     adopted_offer_commands,
@@ -86,10 +87,11 @@ class Decision:
         way = ", then ".join(adopted_offer_commands(self.workspace, server, self.state, self.policy.name))
         return [replace(blocker, command=way) for blocker in found]
 
-    def callers(self, candidate: str) -> str:
-        """Describe changes of this candidate that break callers of the channel's current candidate, or return ""."""
+    def breaking(self, candidate: str) -> tuple[BreakingChanges, str]:
+        """Return the changes that break callers of the channel's current candidate, and their description or ""."""
         offered = self.state.channels.get(self.policy.name)
-        return breaking_changes_line(self.state.candidates[candidate], offered, self.policy.name, self.state.server)
+        found = find_breaking_changes(self.workspace, self.state, candidate, offered)
+        return found, breaking_changes_line(found, offered, self.policy.name, self.state.server)
 
     @property
     def state(self) -> ServerState:
@@ -102,13 +104,24 @@ class Decision:
             refresh_offer(self.workspace.server(self.state.server), what)
 
     def record(
-        self, event: str, candidate: str | None, *, sign_with: Path | None = None, stage: str | None = None
+        self,
+        event: str,
+        candidate: str | None,
+        *,
+        sign_with: Path | None = None,
+        stage: str | None = None,
+        breaking: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """Record the decision and return its subject. For an automatic decision, `stage` is the failed stage."""
+        """Record the decision and return its subject.
+
+        For an automatic decision, `stage` is the failed stage. An approval names the changes that break callers.
+        """
         about = self.about(candidate)
         facts = {**{name: about[name] for name in _RECORDED}, "reason": self.reason}
         signed = sign_decision(sign_with, self.state.server, event, facts) if sign_with else {}
-        self.recorded.append(self.transaction.append(event, **facts, **signed, stage=stage))
+        self.recorded.append(
+            self.transaction.append(event, **facts, **signed, stage=stage, breaking=list(breaking) or None)
+        )
         return about
 
     def check_precondition(self, candidate: str | None = None) -> dict[str, Any]:
@@ -230,16 +243,20 @@ def approve(
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.summary("validate").get("waived", 0)
         decision.blockers(chosen)  # a failed query must raise its error before the decision is recorded
-        made = decision.record("approved", chosen, sign_with=sign_with)
+        breaking, callers = decision.breaking(chosen)
+        made = decision.record("approved", chosen, sign_with=sign_with, breaking=breaking.recorded)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
-        proof = [*filter(None, [decision.callers(chosen)]), *describe_check_results(known)]
+        proof = [*filter(None, [callers]), *describe_check_results(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
         return {**made, **about, **rests_on}
 
 
 def _refuse_repeated(decision: Decision, candidate: str) -> None:
-    """Refuse a second approval, unless the first lacks a required signature."""
+    """Refuse a second approval, unless the first lacks a required signature or does not name all breaking changes."""
     state, events, channel = decision.state, decision.transaction.events, decision.policy.name
+    review = decision.review
+    if review.has_unnamed_changes(candidate, review.breaking(candidate)):
+        return
     if decision.policy.signed and current_actor() in approval_signature_faults(
         decision.workspace, state, events, channel, candidate
     ):

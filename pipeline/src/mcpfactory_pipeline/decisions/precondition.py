@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.plan.gates import count_breaking_changes
+from mcpfactory_pipeline.channels.contract import BreakingChanges
+from mcpfactory_pipeline.plan.gates import describe_breaking_changes
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.plan.stage import decisions_about_shown_content
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
@@ -196,19 +197,15 @@ def describe_check_results(candidate: Candidate) -> list[str]:
     return found
 
 
-def breaking_changes_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
+def breaking_changes_line(found: BreakingChanges, offered: Release | None, channel: str, server: str) -> str:
     """Describe changes that break callers of the channel's current candidate, or return ""."""
-    if offered is None:
+    if offered is None or found.count == 0:
         return ""
-    breaking = count_breaking_changes(candidate, offered)
-    if breaking is None:
+    if found.count is None:
         return f"its changes for callers of {offered.version} in {channel} are unknown"
-    if not breaking:
-        return ""
-    changes = f"{pluralize(breaking, 'change')} {'breaks' if breaking == 1 else 'break'}"
-    return (
-        f"{changes} callers of {offered.version}, which {channel} offers: mcpfactory diff {server} --against {channel}"
-    )
+    offer = f"{offered.version}, which {channel} offers"
+    look = f"mcpfactory diff {server} --against {channel}"
+    return f"{describe_breaking_changes(found.count)} callers of {offer}{found.named}: {look}"
 
 
 def _waived(judged: Mapping[str, Any]) -> str:

@@ -55,7 +55,7 @@ def promote(
         if decision.state.offered(channel) == chosen:
             _fill_channel(decision, chosen)
             return {**decision.about(chosen), "already": True, "pruned": {}, "callers": "", **rests_on}
-        callers = decision.callers(chosen)
+        callers = decision.breaking(chosen)[1]
         decision.refresh_offer(f"promoted to {channel}")
         _refuse_move(decision, chosen)
         _fill_channel(decision, chosen)
@@ -184,15 +184,6 @@ def rollback(
             "unhold": unhold_command(server, decision.policy),
             **rests_on,
         }
-
-
-def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
-    """Return the command that rolls a channel back. Without an earlier candidate, the command removes the server."""
-    try:
-        _earlier_candidate(state, policy, "", _unwanted(state, policy.name, events))
-    except PromotionError:
-        return f"mcpfactory pipeline retire {state.server} --channel {policy.name} --reason '…'"
-    return f"mcpfactory pipeline rollback {state.server} --channel {policy.name} --reason '…'"
 
 
 def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict[str, str]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
@@ -23,6 +24,8 @@ from mcpfactory_pipeline.operations.operation import (
     Yes,
     param,
 )
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import BrokenServer, isolate_server_errors
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -228,7 +231,12 @@ class Update(Operation):
                 notify=context.notify,
             )
         message = f"{'would update' if context.dry_run else 'updated'} {made.server}"
-        return _result(message, made, context, f"mcpfactory diff {made.server}")
+        following = f"mcpfactory pipeline run {made.server}"
+        state = isolate_server_errors(made.server, partial(Store(context.workspace).state, made.server))
+        if not isinstance(state, BrokenServer) and state.channels:  # a channel never offers other bytes of a version
+            release = f"git commit, mcpfactory release apply {made.server}"
+            following = f"mcpfactory diff {made.server}, {release}, then {following}"
+        return _result(message, made, context, following)
 
 
 def _access(context: OperationContext) -> DocumentAccess:

@@ -11,7 +11,8 @@ from datetime import date
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.base.versions import is_sufficient_step
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.base.versions import is_sufficient_step, next_version
 from mcpfactory_pipeline.state.state import Candidate, Release
 
 
@@ -63,11 +64,20 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
     if offered is None:
         return ""
     breaking = count_breaking_changes(candidate, offered)
-    if breaking is None:
-        return None
-    if not breaking or is_sufficient_step(offered.version, candidate.version, "major"):
+    return None if breaking is None else describe_broken_contract(candidate.version, offered, breaking)
+
+
+def describe_broken_contract(version: str, offered: Release, breaking: int) -> str:
+    """Describe a version that is too low for changes that break callers of a release; "" if it is high enough."""
+    if not breaking or is_sufficient_step(offered.version, version, "major"):
         return ""
-    return f"{breaking} changes break callers of {offered.version}, and {candidate.version} is not a major version"
+    least = next_version(offered.version, "major")
+    return f"{describe_breaking_changes(breaking)} callers of {offered.version}, which requires version {least}, not {version}"
+
+
+def describe_breaking_changes(number: int) -> str:
+    """Return `1 change breaks` or `2 changes break`."""
+    return f"{pluralize(number, 'change')} {'breaks' if number == 1 else 'break'}"
 
 
 def _lost(candidate: Candidate, offered: Release | None) -> Any:
@@ -179,7 +189,11 @@ GATES: Final[Mapping[str, PromotionGate]] = {
         _asked, _at_most, "the report of a model is {value} days old, at most {limit} allowed", _ASK
     ),
     "contract": PromotionGate(
-        _broken, lambda value, _limit: value == "", "{value}", "mcpfactory diff {server}", switch=True
+        _broken,
+        lambda value, _limit: value == "",
+        "{value}",
+        "mcpfactory diff {server} --against {channel}",
+        switch=True,
     ),
 }
 

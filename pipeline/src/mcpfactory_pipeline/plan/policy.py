@@ -109,12 +109,13 @@ def find_promotion_blockers(
     now: datetime,
     due: Sequence[str] = (),
     drift: Sequence[PromotionBlocker] = (),
+    broken: str = "",
 ) -> list[PromotionBlocker]:
     """Return the obstacles between a candidate and a channel.
 
     `checks` are the names of the stages that check candidates. `due` describes the checks that must run again
-    (`stale_checks`). `drift` are the differences from the adopted version (`drift_blockers`). A person should remove
-    the obstacles in the returned order.
+    (`stale_checks`). `drift` are the differences from the adopted version (`drift_blockers`). `broken` describes changes
+    that break callers, if the version is too low for them. A person should remove the obstacles in the returned order.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []
@@ -133,8 +134,9 @@ def find_promotion_blockers(
     if words := version_reuse_fault(channel, known, candidate, events):
         command = f"mcpfactory release apply {server}" if channel.source else f"{run} --again build"
         found.append(PromotionBlocker("gate", words, command))
-    for gate, words in closed_gates(channel.gates, known, state.channels.get(name), today=now.date()).items():
-        found.append(PromotionBlocker("gate", words, GATES[gate].remedy.format(server=server)))
+    closed = closed_gates(channel.gates, known, state.channels.get(name), today=now.date())
+    for gate, words in (closed | ({"contract": broken} if broken else {})).items():
+        found.append(PromotionBlocker("gate", words, GATES[gate].remedy.format(server=server, channel=name)))
     if channel.source is None:
         return found
     approve = approve_command(server, channel, candidate)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_pipeline.base.errors import ServerError, StageError
 from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import list_source_files
-from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.base.text import join_lines, pluralize, truncate
 from mcpfactory_pipeline.build.candidate_environment import UNINSTALLABLE, environment_for_tests
 from mcpfactory_pipeline.build.programs import ToolRejectedInputError, run_program
 from mcpfactory_pipeline.isolation.levels import AUTO, NONE, Sandbox, find_isolation_level, make_sandbox
@@ -34,6 +34,7 @@ PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # folder that the test 
 _KEPT: Final = "tests.json"  # file with the tests that a candidate passed
 _LARGEST: Final = 1 << 26  # maximum bytes of a record
 _SHOWN: Final = 3  # maximum tests that a message lists
+_REASON: Final = 200  # columns of an exception in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class ObservedTests:
     """Test names by outcome.
 
     The tests in `with_tool` passed and called a tool. `tools` are the called tools. `deselected` are tests that did not
-    run. `errors` are files that could not be collected.
+    run. `errors` are files that could not be collected. `reason` is the exception of the first failure.
     """
 
     passed: tuple[str, ...] = ()
@@ -61,6 +62,7 @@ class ObservedTests:
     deselected: tuple[str, ...] = ()
     with_tool: tuple[str, ...] = ()
     tools: frozenset[str] = field(default_factory=frozenset)
+    reason: str = ""
 
     def facts(self) -> dict[str, int]:
         """Return the counts for the record of the stage."""
@@ -133,6 +135,7 @@ def _observed(data: Mapping[str, Any], defined: Iterable[str]) -> ObservedTests:
         deselected=(*map(str, data["deselected"]), *hidden),
         with_tool=tuple(with_tool),
         tools=frozenset(str(tool) for name in with_tool for tool in tests[name]["tools"]),
+        reason=truncate(join_lines(str(data["reason"])), _REASON),
     )
 
 
@@ -312,7 +315,8 @@ def _combine(
         return StageOutputs(judged.outcome, judged.message, facts)
     if bad := [one for one in replayed if one.faults]:
         named = ", ".join(one.test.name for one in bad[:3])
-        return StageOutputs("failed", f"{len(bad)} of {len(replayed)} declared tests failed: {named}", facts)
+        said = f"{len(bad)} of {len(replayed)} declared tests failed: {named}; first: {bad[0].faults[0]}"
+        return StageOutputs("failed", said, facts)
     said = f"{facts['passed']} passed, {len(replayed)} of them declared{observed.missing()}"
     return StageOutputs("passed", said, facts)
 
@@ -343,7 +347,8 @@ def judge_tests(code: int, observed: ObservedTests | None) -> StageOutputs:
         return StageOutputs("passed", f"{len(observed.passed)} passed{observed.missing()}", facts)
     if bad:
         named = first_test_names([*observed.failed, *observed.errors])
-        return StageOutputs("failed", f"{bad} of {facts['tests']} tests failed: {named}", facts)
+        first = f"; first: {observed.reason}" if observed.reason else ""
+        return StageOutputs("failed", f"{bad} of {facts['tests']} tests failed: {named}{first}", facts)
     if code in {0, 5}:
         return StageOutputs("failed", f"no test passed{observed.missing()}", facts)
     return StageOutputs("failed", f"pytest ended with exit {code}; see the log", facts)

@@ -94,7 +94,7 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "promoted": (_OFFER, _REASON),
     "rolled-back": (_OFFER, {"stage": _TEXT, **_REASON}),
     # A decision is about a channel or about a stage.
-    "approved": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, **_REASON}),
+    "approved": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, "breaking": _TEXTS, **_REASON}),
     "rejected": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, **_REASON}),
     "held": ({"channel": _TEXT}, {"stage": _TEXT, **_REASON}),
     "released": ({"channel": _TEXT}, _REASON),

@@ -18,7 +18,6 @@ from mcpfactory_pipeline.decisions.channel_review import ChannelReview, pending_
 from mcpfactory_pipeline.decisions.drift import drift_blockers
 from mcpfactory_pipeline.decisions.integrity import orphaned_channel_offers
 from mcpfactory_pipeline.decisions.precondition import stage_decision_facts
-from mcpfactory_pipeline.decisions.promote import rollback_command
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, stage_output_items
 from mcpfactory_pipeline.plan.fingerprint import InputReader, stage_inputs
 from mcpfactory_pipeline.plan.plan import required_checks, required_stages
@@ -278,8 +277,7 @@ class InboxReader:
         if state.retired:
             return
         due = [
-            *self._stages(server, state, row), *self._offered(state), *self._publishing(state), *self._channels(server, state),
-            *self._holds(state),
+            *self._stages(server, state, row), *self._publishing(state), *self._channels(server, state), *self._holds(state),
         ]  # fmt: skip
         events = [*state.timeline, *self.store.crashed_stages(server.name)] if due else ()
         tokens = {**row["precondition"], **self._stage_tokens(server, state, due)}
@@ -338,18 +336,23 @@ class InboxReader:
         return ""
 
     def _stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[InboxItem]:
-        """Yield an item for the first stage that did not pass."""
+        """Yield an item for the first stage that did not pass, and for each failed stage behind a channel."""
+        first = list(self._first_stages(server, state, row))
+        yield from first
+        shown = {item.about for item in first} | set(row["at_work"])
+        for known in self.stages:
+            if known.watches and known.name not in shown and row["stages"][known.name]["outcome"] == "failed":
+                yield self._failed(server, state, row, known.name)
+
+    def _first_stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[InboxItem]:
+        """Yield an item for the first stage that did not pass, and for approval stages before it."""
         run = f"mcpfactory pipeline run {server.name}"
         for name, stage in row["stages"].items():
             outcome = stage["outcome"]
             if name in row["at_work"]:
                 return
             if outcome == "failed":
-                command = run if stage["stale"] else _inspect_command(server, name)
-                again = "; what it reads has changed since" if stage["stale"] else ""
-                yield InboxItem(
-                    "failed", server.name, name, f"{name} failed: {self._finding(state, name)}{again}", command
-                )
+                yield self._failed(server, state, row, name)
                 return
             if outcome == "inconclusive" and stage["summary"].get("soaking"):
                 continue  # the stage only waits for the end of the soak time
@@ -371,6 +374,20 @@ class InboxReader:
                 yield InboxItem("gate", server.name, name, message, _inspect_command(server, "validate"))
                 return
 
+    def _failed(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any], name: str) -> InboxItem:
+        """Return the item for a failed stage, with the channels that offer the candidate which failed."""
+        message, command = f"{name} failed: {self._finding(state, name)}", _inspect_command(server, name)
+        candidate = state.stages[name].candidate or ""
+        if offering := [
+            channel.name for channel in self.channels[1:] if candidate and state.offered(channel.name) == candidate
+        ]:
+            message += (
+                f"; {', '.join(offering)} offers this candidate, {state.candidates[candidate].version} ({candidate})"
+            )
+        if row["stages"][name]["stale"]:
+            message, command = f"{message}; what it reads has changed since", f"mcpfactory pipeline run {server.name}"
+        return InboxItem("failed", server.name, name, message, command)
+
     def _approval(self, state: ServerState, stage: Stage, reasons: Sequence[str]) -> InboxItem:
         assert stage.approval is not None
         shown = [item["file"] or item["text"] or item["part"] for item in stage_output_items(stage, state)]
@@ -388,17 +405,6 @@ class InboxReader:
             return f"{record.message}; first: {worst['rule']} {worst['message']}"
         except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
             return record.message
-
-    def _offered(self, state: ServerState) -> Iterator[InboxItem]:
-        """Yield an item for each later channel whose release has failed a check since its promotion."""
-        for channel in self.channels[1:]:
-            offered = state.offered(channel.name)
-            known = state.candidates.get(offered)
-            failed = [name for name, check in known.checks.items() if check.get("outcome") == "failed"] if known else []
-            if known and failed:
-                said = f"{known.version} ({offered}) is offered in {channel.name}, and {failed[0]} has failed since"
-                command = rollback_command(state, channel, state.timeline)
-                yield InboxItem("failed", state.server, channel.name, said, command)
 
     def _channels(self, server: WorkspaceServer, state: ServerState) -> Iterator[InboxItem]:
         events = partial(self.store.history, server.name)
@@ -484,8 +490,6 @@ class InboxReader:
         if item.kind == "hold":
             holds = (e for e in events if e["event"] in {"held", "rolled-back", "retired"})
             return last_event_time(e for e in holds if e.get("channel") == item.about)
-        if item.kind == "failed" and item.about in {channel.name for channel in self.channels[1:]}:
-            return last_event_time(event for event in events if event.get("outcome") == "failed")
         channel = next((channel for channel in self.channels if channel.name == item.about and channel.source), None)
         if channel is not None and channel.source is not None:
             candidate = state.offered(channel.source)

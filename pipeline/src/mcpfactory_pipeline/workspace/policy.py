@@ -106,9 +106,10 @@ class GateLimits(Settings):
     max_report_days: Number | None = Field(
         default=None, description="maximum age of these reports in days", examples=[30]
     )
-    contract: Literal[True] | None = Field(
+    contract: bool | None = Field(
         default=None,
-        description="if true, changes that break callers of the offered release require a new major version",
+        description="if true, changes that break callers of the offered release require a new major version [default: true after the first channel, if the tools are known]",
+        examples=[False],
     )
 
 
@@ -168,7 +169,12 @@ class ChannelPolicy(Settings):
     @property
     def gates(self) -> dict[str, float]:
         """The configured limits, by gate name."""
-        return {name: limit for name, limit in self.limits if limit is not None}
+        return {name: limit for name, limit in self.limits if limit is not None and limit is not False}
+
+    @property
+    def keeps_contract(self) -> bool:
+        """True if known changes that break callers require a new major version, and an approval that names them."""
+        return self.limits.contract is not False and self.source is not None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -130,18 +130,23 @@ def history(
 ) -> None:
     """Show the events of a server, newest last.
 
-    With STAGE, print the output of the stage's last run on this machine.
+    With STAGE, print the output of the stage's last run on this machine. If the stage did not pass, the cause is first.
     """
+    from mcpfactory_pipeline.state.store import Store
     from mcpfactory_pipeline.state.timeline import actor_of
     from mcpfactory_pipeline.views.status import history as read_history
     from mcpfactory_pipeline.views.status import read_log
 
     if stage:
-        text = read_log(selected_workspace(), name, stage)
+        workspace = selected_workspace()
+        text = read_log(workspace, name, stage)
         if as_json:
             output.data({"server": name, "stage": stage, "log": text})
-        else:
-            output.print_untrusted_text(text)
+            return
+        record = Store(workspace).state(name).stages.get(stage)
+        if record is not None and record.outcome != "passed":
+            output.note(f"{stage} {record.outcome}: {record.message}")
+        output.print_untrusted_text(text)
         return
     events = read_history(selected_workspace(), name)[-show:]
     if as_json:

@@ -172,7 +172,25 @@ def call(
         for block in result.get("content", []):
             output.line(_block_text(block))
     if result.get("isError"):
+        _hint_credentials(server, " ".join(_block_text(block) for block in result.get("content", [])))
         raise typer.Exit(Exit.NEGATIVE)
+
+
+def _hint_credentials(server: Any, error: str) -> None:
+    """Print how to set the credentials whose variables an error names."""
+    from mcpfactory_pipeline.base.errors import StageError
+    from mcpfactory_pipeline.workspace.api_addresses import security_scheme_statuses
+    from mcpfactory_pipeline.workspace.coverage import inspection_report
+
+    with suppress(StageError):
+        data = (inspection_report(server.folder) or {}).get("credentials") or {"schemes": ()}
+        for row in data["schemes"]:
+            if named := [variable for variable in row["variables"] if variable in error]:
+                statuses = {one.scheme: one for one in security_scheme_statuses(server.name, data, os.environ)}
+                check = (
+                    f"check the value of {' and '.join(named)}; mcpfactory doctor {server.name} lists the credentials"
+                )
+                output.hint(statuses[row["name"]].hint or check)
 
 
 class _File(NamedTuple):

@@ -140,12 +140,12 @@ def _show_update(done: ServerResult) -> None:
         output.line(f"  {action} {file.path}" + (f"  ({file.note})" if file.note else ""))
     if has_document:
         output.print_contract_changes(updated.changes)
-    else:
-        output.line(f"{done.next} shows the changes for callers of a channel")
     if updated.conflicts:
         output.note(
             f"hint: resolve the conflicts in {', '.join(updated.conflicts)}, remove the markers, and run the tests"
         )
+    elif not done.dry_run:
+        output.note(f"next: {done.next}")
 
 
 update = make_typer_command(Update, _show_update)

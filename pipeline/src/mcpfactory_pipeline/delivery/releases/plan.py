@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from packaging.utils import canonicalize_version
 
 from mcpfactory_codegen.servers.manifest_diff import Change
-from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
+from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError, StateError
 from mcpfactory_pipeline.base.hashing import shorten_hash
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.base.versions import (
@@ -206,7 +206,7 @@ class _Planner:
             return ReleaseProposal(server.name, "current", before=before, version=before)
         after = self.read(server)
         if not before:
-            found, step = ContractComparison((), after, after), _largest_step(notes)
+            found, step = compare_contracts(self._staged(state) or after, after), _largest_step(notes)
             version = str(Version.read(after.version)) if after.version else ""
         else:
             base = self._released(last, state) if last else find_contract(self.workspace, state, offered)
@@ -261,6 +261,13 @@ class _Planner:
         paths = {*self.repository.changed_since(last.commit, folder), *dirty}
         inner = (path.removeprefix(folder) for path in sorted(paths))
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
+
+    def _staged(self, state: ServerState) -> Contract | None:
+        """Return the tool list that a channel offers before the first release; None if it is unknown."""
+        try:
+            return find_contract(self.workspace, state)
+        except (NotFoundError, StateError):
+            return None
 
     def _released(self, last: ReleaseTag, state: ServerState) -> Contract:
         """Return the tool list of the last release. If a person made the tag by hand, use a channel's tool list."""

@@ -32,6 +32,7 @@ class PytestEvidence:
         self._nonce, self._record, self._tools = nonce, record, tools
         self._collected: dict[str, None] = {}
         self._errors: list[str] = []
+        self._reason = ""
         self._tests: dict[str, dict[str, Any]] = {}
 
     @pytest.hookimpl(tryfirst=True)
@@ -44,6 +45,7 @@ class PytestEvidence:
         """Record a file that pytest cannot collect."""
         if report.failed:
             self._errors.append(report.nodeid)
+            self._reason = self._reason or str(report.longrepr).splitlines()[-1].removeprefix("E").strip()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -63,6 +65,7 @@ class PytestEvidence:
         seen = _PASSED
         if call.excinfo is not None and report.outcome != _SKIPPED:
             seen = _FAILED
+            self._reason = self._reason or call.excinfo.exconly().splitlines()[0]
         # This is the first phase of a test, or a repetition of the test.
         if call.when == "setup" or item.nodeid not in self._tests:
             self._tests[item.nodeid] = {"outcome": _PASSED, "tools": []}
@@ -75,7 +78,13 @@ class PytestEvidence:
         """Write the record, unless the process ends abnormally."""
         yield
         left_out = [name for name in self._collected if name not in self._tests]
-        found = {"nonce": self._nonce, "tests": self._tests, "errors": self._errors, "deselected": left_out}
+        found = {
+            "nonce": self._nonce,
+            "tests": self._tests,
+            "errors": self._errors,
+            "deselected": left_out,
+            "reason": self._reason,
+        }
         self._record.write_text(json.dumps(found), encoding="utf-8")
 
     def _size(self) -> int:
