@@ -67,18 +67,6 @@ class Misreader(HealthyKeeperFinder):
         return super().call(name, arguments)
 
 
-class Cutter(HealthyKeeperFinder):
-    """Cuts texts in the middle of a character."""
-
-    rule = "content.replacement-characters"
-
-    def call(self, name: str, arguments: Json) -> Json:
-        if name == "find_keeper" and arguments["animal"] not in self.keepers:
-            animal = arguments["animal"].encode()[:10].decode(errors="replace")
-            return text(f"the zoo has no {animal}", isError=True)
-        return super().call(name, arguments)
-
-
 class Duplicating(SampleServer):
     """Adds an entry in each call of a tool that is marked as idempotent."""
 

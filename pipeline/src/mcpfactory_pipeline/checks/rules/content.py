@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 from xml.parsers import expat
 
@@ -22,15 +21,7 @@ from mcpfactory_pipeline.checks.exchange import (
 )
 from mcpfactory_pipeline.checks.message_schemas import result_errors
 from mcpfactory_pipeline.checks.probes import foreign_content_kinds
-from mcpfactory_pipeline.checks.rule import (
-    Fault,
-    RuleOutcome,
-    RuleSubjects,
-    RuleTable,
-    Scope,
-    Severity,
-    not_applicable,
-)
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
 from mcpfactory_pipeline.checks.rules.modern import has_per_request_metadata
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 from mcpfactory_pipeline.checks.samples import scalar_values
@@ -131,18 +122,12 @@ def _revision(call: RecordedCall) -> Iterator[Fault]:
         yield Fault(words, call.tool, call.exchange)
 
 
-_MISREAD: Final = ("cp1252", "latin-1")  # encodings that systems use by default instead of UTF-8
-
-
-def _misread(text: str, answer: str) -> str:
-    """Return the encoding in which an answer repeats the bytes of a text; "" if there is none."""
-    forms = {encoding: text.encode(errors="replace").decode(encoding, "replace") for encoding in _MISREAD}
-    return next((name for name, form in forms.items() if json.dumps(form, ensure_ascii=False)[1:-1] in answer), "")
+_ENCODINGS: Final = ("utf-8", "cp1252", "latin-1")  # the required one, and those that systems use by default
 
 
 @rule("content.encoding", 5, gate=True,
-      statement=("The server reads messages as UTF-8. Answers that repeat texts do not always contain their bytes in "
-                 "another encoding."),
+      statement=("The server decodes messages as UTF-8, not in another encoding. An answer that repeats a text without "
+                 "change is enough evidence."),
       source="MCP basic/transports: JSON-RPC messages must be UTF-8 encoded",
       hint="decode stdin as UTF-8 explicitly; the default encoding depends on the system")  # fmt: skip
 def _encoding(evidence: Evidence) -> RuleOutcome:
@@ -151,14 +136,21 @@ def _encoding(evidence: Evidence) -> RuleOutcome:
     unusual = [(one, text) for one, text in sent if isinstance(text, str) and not text.isascii()]
     if not unusual:
         return not_applicable("no call had a text that is not ASCII")
-    answers = {id(one): json.dumps(one.received, ensure_ascii=False) for one, _ in unusual}
-    if any(json.dumps(text, ensure_ascii=False)[1:-1] in answers[id(one)] for one, text in unusual):
-        return RuleOutcome()  # some libraries misread texts only in their error messages
-    wrong = ((one, encoding) for one, text in unusual if (encoding := _misread(text, answers[id(one)])))
-    first = islice(wrong, 1)
+    repeated = [(encoding, one) for one, text in unusual for encoding in _encodings(text, one)]
+    if "utf-8" in dict(repeated):  # some libraries misread texts only in their error messages
+        return RuleOutcome()
     return RuleOutcome(
-        tuple(Fault(f"a text in UTF-8 was read as {name}", str(one.params.get("name")), one) for one, name in first)
+        tuple(Fault(f"a text in UTF-8 was read as {name}", _place(one), one) for name, one in repeated[:1])
     )
+
+
+def _encodings(text: str, exchange: WireExchange) -> Iterator[str]:
+    """Yield the encodings in which the answer repeats the UTF-8 bytes of a text."""
+    answer = json.dumps(exchange.received, ensure_ascii=False)
+    for encoding in _ENCODINGS:
+        decoded = text.encode(errors="replace").decode(encoding, "replace")
+        if json.dumps(decoded, ensure_ascii=False)[1:-1] in answer:
+            yield encoding
 
 
 def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:
@@ -332,23 +324,13 @@ def _read_by_models(evidence: Evidence) -> RuleSubjects[WireExchange]:
 
 
 @rule("content.lone-surrogates", 3, gate=True, over=_read_by_models,
-      statement=("No text for the model contains half of a character (a lone surrogate such as \\ud83d). If this only "
-                 "happens to rare characters in arguments, the finding has severity 2 and closes no gate."),
+      statement=("No text for the model contains half of a character (a lone surrogate such as \\ud83d). After a call with "
+                 "a character beyond U+FFFF, such as an emoji, the finding has severity 2 and closes no gate."),
       source="RFC 8259 §8.2: half a character has no predictable meaning; strict JSON parsers refuse the whole message",
       hint="cut texts at characters, not at UTF-16 units or bytes")  # fmt: skip
 def _lone_surrogates(exchange: WireExchange) -> Iterator[Fault]:
     shown = [value for key, value in (exchange.result or {}).items() if key in _READ]
     sent = str(exchange.sent)
     if _SURROGATES.search(json.dumps(shown, ensure_ascii=False)) and not _SURROGATES.search(sent):
-        lesser: Severity | None = 2 if max(sent) > "\uffff" else None
-        yield Fault("a text contains half of a character", _place(exchange), exchange, lesser=lesser)
-
-
-@rule("content.replacement-characters", 1, over=_read_by_models,
-      statement="Texts contain no U+FFFD, which replaces invalid bytes.",
-      source="Unicode 16 §3.9: a decoder replaces invalid bytes, so the text has lost characters",
-      hint="cut texts at characters, not at bytes, and decode files with their encoding")  # fmt: skip
-def _replacement_characters(exchange: WireExchange) -> Iterator[Fault]:
-    shown = [value for key, value in (exchange.result or {}).items() if key in _READ]
-    if "\ufffd" in json.dumps(shown, ensure_ascii=False) and "\ufffd" not in str(exchange.sent):
-        yield Fault("a text contains U+FFFD instead of a character", _place(exchange), exchange)
+        words = "a text contains half of a character"
+        yield Fault(words, _place(exchange), exchange, lesser=2 if max(sent) > "\uffff" else None)
