@@ -140,6 +140,7 @@ def test_a_score_that_waivers_raised_says_so() -> None:
         f"({report.lost:g} points lost, rules version {report.rules_version}), 1 finding waived by 1 waiver"
         in report.to_text()
     )
+    assert f"({judged().lost:g} points lost, halved by a closed gate, rules" in judged().to_text()
     assert "/100, 1 waived" in to_badge(replace(report, passed=True))
     assert "waived" not in to_badge(replace(judged(), passed=True))
 

@@ -92,7 +92,7 @@ class ValidationReport:
     `score` is from 0 to 100, rounded down. `passed` means promotable: every gate was checked and passed. `checked` has
     the ids of the applied rules; `not_applicable` maps the id of every other rule to the reason. `called` has the calls
     that were made; `uncalled` has the tools that were not called. `measured` has the resources used
-    (`checks.evidence.measure`); `api_failures` has the behavior while the API failed. `listed` has the tools as
+    (`checks.measurements.measure`); `api_failures` has the behavior while the API failed. `listed` has the tools as
     received, for callers that store the tools. `proposed_cases` has one call per tool, in the format for `--cases`.
 
     `locations` maps the subjects of findings, such as tools, to the file and line of their definition; the key "" means
