@@ -145,7 +145,9 @@ def validate(
             "give exactly one of NAME, --command and --url", "mcpfactory validate --command 'python -m my_server'"
         )
     if Path(name).is_file():
-        output.usage_error(f"{name} is a file, not a server in this workspace", f"--command 'python3 {name}'")
+        output.usage_error(
+            f"{name} is a file, not a server in this workspace", f"start it with --command 'python3 {name}'"
+        )
     _check_words(name, policy, foreign=bool(cases or env or header or allow_calls))
     if write_cases is not None and write_cases.exists():
         output.usage_error(f"{write_cases} already exists", "give another file to --write-cases")

@@ -23,12 +23,9 @@ def _unknown_resources(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleO
     again = evidence.probes.get("modern-unknown-resource")
     if isinstance(first, RuleOutcome):
         return first
-    return RuleSubjects([*([again] if again is not None else []), *first.items, *_empty_items(evidence)], 1, once=True)
-
-
-def _empty_items(evidence: Evidence) -> list[WireExchange]:
-    """Return the reads of a template with invented values that got empty contents; other answers can be right."""
-    return [read for read in evidence.unknown_items if (read.result or {}).get("contents") == []]
+    # Other answers to a template with invented values can be right.
+    empty = [read for read in evidence.unknown_items if (read.result or {}).get("contents") == []]
+    return RuleSubjects([*filter(None, [again]), *first.items, *empty], 1, once=True)
 
 
 @rule("features.unknown-resource", 3, gate=True, over=_unknown_resources,
@@ -92,7 +89,7 @@ def _completed_prompts(evidence: Evidence) -> RuleSubjects[tuple[WireExchange, W
 
 
 @rule("features.optional-arguments", 2, over=_completed_prompts,
-      statement="A prompt succeeds without the arguments that its entry does not mark as required.",
+      statement="A prompt succeeds without the arguments that prompts/list does not mark as required.",
       source="MCP schema, PromptArgument.required: whether this argument must be provided",
       hint="set required to true, or choose a default for the argument")  # fmt: skip
 def _optional_arguments(pair: tuple[WireExchange, WireExchange]) -> Iterator[Fault]:

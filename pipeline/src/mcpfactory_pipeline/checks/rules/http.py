@@ -151,12 +151,12 @@ def _foreign_cancellations(evidence: Evidence) -> RuleSubjects[CanceledElsewhere
 
 @rule("http.foreign-cancellation", 3, gate=True, over=_foreign_cancellations,
       statement="A cancellation of one client does not end a request of another client with the same id.",
-      source=("MCP basic/utilities/cancellation, Behavior Requirements: a notification refers only to requests of the "
-              "same sender"),
-      hint="look up the request among those of the session or connection of the notification")  # fmt: skip
+      source=("MCP basic/utilities/cancellation, Behavior Requirements: a cancellation must only reference requests that "
+              "were issued in the same direction"),
+      hint="look up the canceled request only in the session or connection that sent the cancellation")  # fmt: skip
 def _foreign_cancellation(one: CanceledElsewhere) -> Iterator[Fault]:
     if one.exchange.received is None and one.again.received is not None:
-        words = f"after another client canceled its own request, a call with the same id got no answer: {one.exchange.problem}"
+        words = f"after another client sent a cancellation with its id, a call got no answer: {one.exchange.problem}"
         yield Fault(words, str(one.exchange.params.get("name")), one.exchange)
 
 

@@ -298,17 +298,16 @@ _BATCH: Final = probed("batch", given=_batches)
 
 @rule("legacy.batch", 3, gate=True, until=LATEST_HANDSHAKE, over=_BATCH,
       statement=("In the revision with batches, each request in an array is answered once, and notifications are "
-                 "not. On stdio, the answers are one array. Only a lost answer closes the gate. Servers that refuse "
-                 "arrays have a finding of severity 1, because clients hardly send any."),
+                 "not. On stdio, the answers are one array. The gate closes if only one of two requests is answered. "
+                 "Other deviations have severity 1, because clients hardly send arrays."),
       source="MCP basic/index, Batching: implementations must support receiving batches; JSON-RPC 2.0 §6",
       hint="do not agree to that revision, or answer each request in the array")  # fmt: skip
 def _batch(exchange: WireExchange) -> Iterator[Fault]:
     answers = [answer for answer in (exchange.received, *exchange.more) if answer is not None]
     ids = {str(answer.get("id")) for answer in answers}
     if len(answers) != 2 or len(ids) != 2:
-        served = [message["id"] for message in BATCH if message["id"] in ids]
         words = f"a batch of a ping, an unknown method and a notification got {len(answers)} answers"
-        yield Fault(words, "batch", exchange, lesser=None if len(served) == 1 else 1)
+        yield Fault(words, "batch", exchange, lesser=None if sum(one["id"] in ids for one in BATCH) == 1 else 1)
     elif exchange.separate:
         yield Fault("the answers to a batch were sent one by one, not in one array", "batch", exchange, lesser=1)
 

@@ -439,7 +439,7 @@ def _fault(words: str, stream: NotificationStream, others: Iterable[Notification
 @rule("modern.listen", 3, gate=True, over=_streams,
       statement=("A stream of notifications begins with its acknowledgment, which reports the accepted part of the "
                  "filter."),
-      source="MCP basic/patterns/subscriptions, Acknowledgement",
+      source="MCP basic/patterns/subscriptions, Acknowledgment",
       hint="send notifications/subscriptions/acknowledged before anything else")  # fmt: skip
 def _listen(streams: _Streams) -> Iterator[Fault]:
     first = streams[0]
@@ -456,7 +456,7 @@ def _listen(streams: _Streams) -> Iterator[Fault]:
 
 @rule("modern.listen-request-id", 3, gate=True, over=_streams,
       statement="Each notification on a stream has the id of the request that opened the stream in its metadata.",
-      source="MCP basic/patterns/subscriptions, Notifications; basic/index, _meta, Subscription id",
+      source="MCP basic/patterns/subscriptions, Receiving Notifications; basic/index, _meta, Subscription id",
       hint="copy the id unchanged to _meta as io.modelcontextprotocol/subscriptionId")  # fmt: skip
 def _tagged(streams: _Streams) -> Iterator[Fault]:
     for stream in streams:
@@ -470,7 +470,7 @@ def _tagged(streams: _Streams) -> Iterator[Fault]:
 
 @rule("modern.listen-filtered", 3, gate=True, over=_streams,
       statement="A stream has only notifications that its filter requests.",
-      source="MCP basic/patterns/subscriptions, Filter: the server must not send kinds that were not requested",
+      source="MCP basic/patterns/subscriptions, Opening a Stream: the server must not send kinds that were not requested",
       hint="store the filter with the stream, and check it before you send")  # fmt: skip
 def _wanted(streams: _Streams) -> Iterator[Fault]:
     for stream in streams:
@@ -501,8 +501,8 @@ def _is_wanted(message: Json, asked: Json, stream_ids: Sequence[Any]) -> bool:
 
 
 @rule("modern.listen-delivered", 3, gate=True, over=_streams,
-      statement="A change arrives on each open stream whose accepted filter has its kind.",
-      source="MCP basic/patterns/subscriptions, Multiple subscriptions",
+      statement="The notification about a changed list arrives on each open stream that accepted its kind.",
+      source="MCP basic/patterns/subscriptions, Multiple Concurrent Subscriptions",
       hint="send each notification on every matching stream, with the id of that stream")  # fmt: skip
 def _delivered(streams: _Streams) -> Iterator[Fault]:
     for method, kind in _KINDS.items():
@@ -510,14 +510,12 @@ def _delivered(streams: _Streams) -> Iterator[Fault]:
         heard = [any(one.get("method") == method for one in stream.heard) for stream in asked]
         # A change that came before the last stream was opened is only on the earlier streams.
         if asked and heard[-1] and not all(heard):
-            yield _fault(
-                f"{method} arrived on only one of two streams that requested it", asked[heard.index(False)], asked
-            )
+            yield _fault(f"{method} arrived on only one of the streams that accepted it", asked[0], asked[1:])
 
 
 @rule("modern.listen-concurrent", 3, gate=True, over=_streams,
       statement="A client can open a second stream, which is acknowledged separately.",
-      source="MCP basic/patterns/subscriptions, Multiple subscriptions",
+      source="MCP basic/patterns/subscriptions, Multiple Concurrent Subscriptions",
       hint="store streams by the id of their request")  # fmt: skip
 def _several(streams: _Streams) -> Iterator[Fault]:
     first, *others = streams
@@ -586,7 +584,7 @@ def _list_after_calls(lists: tuple[Listing, Listing]) -> Iterator[Fault]:
 
 @rule("modern.listen-invalid-filter", 2, over=partial(_with_streams, name="listen-malformed"),
       statement=f"A filter that is not an object is answered with error {INVALID_PARAMS}; another error is tolerated.",
-      source="MCP basic/patterns/subscriptions, Filter; schema, SubscriptionsListenRequest",
+      source="MCP basic/patterns/subscriptions, Notification Filter; schema, SubscriptionsListenRequest",
       hint="check the filter before you open the stream")  # fmt: skip
 def _malformed(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code != INVALID_PARAMS:

@@ -75,7 +75,7 @@ def _side_effects(one: CallComparison) -> Iterator[Fault]:
 
 
 @rule("tool-calls.idempotent", 2, over=_compared("repeated"),
-      statement="A second call of a tool with idempotentHint, with the same arguments, changes nothing that other tools show.",
+      statement="A second equal call of a tool with idempotentHint does not change the results of read-only tools.",
       source="MCP schema, ToolAnnotations.idempotentHint: repeated calls have no additional effect; clients retry them",
       hint="remove the hint, or recognize a repeated call by its arguments")  # fmt: skip
 def _idempotent(one: CallComparison) -> Iterator[Fault]:

@@ -161,14 +161,9 @@ def _log_level(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
     asked, level = evidence.probes.get("set-level"), one.params.get("level")
     if asked is None or asked.result is None or level not in LEVELS[:-1]:
         return
-    elsewhere = evidence.sandboxed is not None and one in evidence.sandboxed.messages  # this session set no level
-    if _during_tool_call(one, evidence) and not elsewhere:
+    # These calls follow logging/setLevel; the session in the sandbox sets no level.
+    if any(call.exchange.sent == one.during for call in evidence.timed_calls):
         yield _fault(f"level emergency was requested, but a message of level {level} was sent", one)
-
-
-def _during_tool_call(one: ServerMessage, evidence: Evidence) -> bool:
-    """Return True if a message arrived during the first call of a tool, that is, after the probes of its session."""
-    return one.during is not None and any(call.exchange.sent == one.during for call in evidence.calls)
 
 
 @rule("server-messages.modern-logs", 3, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern", method=_LOG),
