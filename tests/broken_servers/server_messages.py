@@ -435,6 +435,22 @@ class HealthyNarrator(SampleServer):
         return self.call_tool(name, arguments)
 
 
+class HealthyRecorder(SampleServer):
+    """Logs each call at the level info, unless the client set another level."""
+
+    own_process = True
+    level = "info"
+
+    def tools(self) -> list[Json]:
+        gate = {"name": "open_gate", "description": "Open the gate of the zoo for today."}
+        return [*super().tools(), {**gate, "inputSchema": {"type": "object"}}]
+
+    def called(self, name: str, arguments: Json, token: Any) -> Json:
+        if self.agreed and self.level == "info":
+            self.tell(LOG, level="info", data="called")
+        return text("open") if name == "open_gate" else super().called(name, arguments, token)
+
+
 class HealthyRefuser(SampleServer):
     """Responds to an unknown revision with an error, as the specification's example does."""
 
