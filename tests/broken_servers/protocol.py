@@ -115,6 +115,23 @@ class Chatterbox(SampleServer):
         print("Welcome to the zoo!", flush=True)
 
 
+class Announcer(SampleServer):
+    """Prints in a tool that may change something."""
+
+    rule = "process.stdout"
+    own_process = True
+
+    def tools(self) -> list[Json]:
+        gate = {"name": "open_gate", "description": "Open the gate of the zoo for today."}
+        return [*super().tools(), {**gate, "inputSchema": {"type": "object"}}]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name != "open_gate":
+            return super().call(name, arguments)
+        os.write(1, b"opening the gate\n")
+        return text("open")
+
+
 class Cacophonist(Chatterbox):
     """Writes to stdout a picture, two messages on a line, a text in Latin-1, and a message of 17 MB."""
 
