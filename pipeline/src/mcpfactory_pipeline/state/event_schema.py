@@ -198,8 +198,9 @@ Step = tuple[object, object]  # (stage, run)
 def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
     """Describe invalid stage ends: a second end in one run, or an end with the manifest of another end.
 
-    A run repeats a stage only after an error. Two clones can record that a run was interrupted, although the run continued in one of these clones. Therefore, an
-    end may follow an interruption, and an interruption may follow an end.
+    A run repeats a stage only after an error. Two clones can record that a run was interrupted, although the run
+    continued in one of these clones. Therefore, an end may follow an interruption, and an interruption may follow an
+    end.
     """
     outcomes = dict[Step, str]()  # outcome of each step's last end
     manifests = dict[str, Step]()

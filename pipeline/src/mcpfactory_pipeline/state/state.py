@@ -206,7 +206,7 @@ _TIMED: Final = ("id", "at", "actor", "event", "stage", "outcome", "candidate", 
 
 
 def _timeline(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return the events without stage starts, compactions and superseded stage ends, so that the result stays small."""
+    """Return the events without starts, compactions and superseded ends of stages, so that the result stays small."""
     kept, last, failing = dict[str, Event](), dict[Step, Event](), dict[object, Event]()
     for event in events:
         if event["event"] not in STAGE_ENDS:
