@@ -78,9 +78,8 @@ class WorkspaceBuilder:
             if not fresh:
                 inputs = dict.fromkeys(inputs, "sha256:other")
             run = facts.pop("run", self.run)
-            if (
-                stage in transaction.state.stages
-            ):  # of several ends in one run, all but the first have a start in old histories
+            # A start, as in old histories, permits a second end in the same run.
+            if stage in transaction.state.stages:
                 transaction.append("stage.started", stage=stage, run=run)
             transaction.append(
                 "stage.finished", stage=stage, run=run, outcome=outcome, inputs=inputs,

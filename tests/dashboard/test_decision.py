@@ -131,6 +131,15 @@ def shown(shop: WorkspaceBuilder) -> str:
     return client.get(DECIDE, headers={"Accept": "text/html"}).text
 
 
+def test_page_shows_git_diff_between_the_commits_of_both_builds(shop: WorkspaceBuilder) -> None:
+    known = shop.store.state("bookshop").candidates
+    recorded = ({"made_from": {"commit": "a" * 40}}, {"commit": "b" * 12}, {"commit": "c" * 12 + "+changes"})
+    for (candidate, one), commit in zip([*known.items(), *known.items()][:3], recorded, strict=True):
+        built = {"version": one.version, "files": dict(one.files)}
+        shop.finished("bookshop", "build", "passed", candidate=candidate, built=built, **commit)
+    assert told(shop)["source"] == f"git diff {'a' * 12} {'b' * 12} -- servers/bookshop"
+
+
 def test_a_rollback_is_a_decision_and_approvals_from_before_it_are_marked(shop: WorkspaceBuilder) -> None:
     with serving(shop.root, PEOPLE) as address:
         ada, grace = Browser(address).login("Ada"), Browser(address).login("Grace")

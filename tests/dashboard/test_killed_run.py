@@ -126,13 +126,17 @@ def test_a_dashboard_that_showed_it_running_shows_it_interrupted(
 
 
 @pytest.mark.parametrize("note", ["", "{}", '{"pid": 1, "run": "r", "stage": "test", "stages": ["test"]}'])
-def test_what_no_note_knows_is_as_its_last_run_left_it(
+def test_start_without_note_of_a_run_does_not_change_the_state(
     four_servers: WorkspaceBuilder, client: TestClient, note: str
 ) -> None:
-    kill_run(four_servers.root, "bookshop", "test")
+    """An earlier version recorded starts in the history, and other fields in the note."""
+    run = kill_run(four_servers.root, "bookshop", "test")
+    with four_servers.store.transaction("bookshop") as transaction:
+        transaction.append("stage.started", stage="test", run=run)
     (four_servers.store.locks / "bookshop.running").write_text(note)
     assert of_server(client)["test"] == "passed"
     assert interrupted(four_servers) == []
+    assert of_run(client, run) == "interrupted"
 
 
 def test_next_run_removes_the_entry_of_a_dead_run(tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ def run_lock(
     """Hold the run lock of a server, and yield a function that records the running stages.
 
     Call the function with the starts of all running stages whenever a stage starts or ends. The yielded function raises
-    `StateError` if the note cannot be written. The note of a killed run stays, so that the next run can record the end. If another process holds the lock, `waiting` is called once with a
-    description of that process.
+    `StateError` if the note cannot be written. The note of a killed run stays, so that the next run records the ends of
+    its stages. If another process holds the lock, `waiting` is called once with a description of that process.
 
     Raises:
         InterruptedError: `stopped` returned True before the lock became free.

@@ -88,7 +88,7 @@ def candidate_views(state: ServerState, history: Sequence[Event]) -> tuple[Candi
             files=tuple(DisplayedFact(file, digest) for file, digest in sorted(candidate.files.items())),
             made_from=tuple(
                 DisplayedFact(part, _short(str(value)))
-                for part, value in sorted({**_sources(made), **candidate.inputs}.items())
+                for part, value in sorted({**build_sources(made), **candidate.inputs}.items())
             ),
             facts=format_summary_facts(candidate.facts),
             checks=tuple(
@@ -107,9 +107,9 @@ def candidate_views(state: ServerState, history: Sequence[Event]) -> tuple[Candi
     )
 
 
-def _sources(made: Event) -> Mapping[str, str]:
-    """Return the inputs of a build as its manifest has them, or only the commit."""
-    known: Mapping[str, str] = made.get("made_from") or ({"commit": made["commit"]} if "commit" in made else {})
+def build_sources(built: Event) -> Mapping[str, str]:
+    """Return the inputs of a build, or only the commit if the manifest is missing."""
+    known: Mapping[str, str] = built.get("made_from") or ({"commit": built["commit"]} if "commit" in built else {})
     return known
 
 

@@ -15,6 +15,7 @@ from mcpfactory_pipeline.dashboard.candidates import (
     CandidateView,
     DecisionView,
     FindingView,
+    build_sources,
     candidate_views,
     finding_views,
     format_value,
@@ -384,8 +385,7 @@ def _source(
     """
     commits: dict[str, str] = {}
     for event in history:
-        old, candidate = event.get("made_from", {}).get("commit"), str(event.get("candidate"))
-        commit = str(event.get("commit") or old or ABSENT)
+        commit, candidate = build_sources(event).get("commit", ABSENT), str(event.get("candidate"))
         if event.get("built") and commit != ABSENT and ("+" in commits.get(candidate, "+") or "+" not in commit):
             commits[candidate] = commit  # prefer a commit without uncommitted changes
     pair = [one for one in (old, new) if one and one.id in commits]

@@ -103,7 +103,8 @@ class InboxPage:
 
     The most blocking items come first, then the oldest items. Items with the same cause are grouped.
 
-    `waiting` is the number of servers with pending items. `next` are the most likely next commands. `whose` selects items that this person can process.
+    `waiting` is the number of servers with pending items. `next` are the most likely next commands. `whose` selects
+    items that this person can process.
     """
 
     workspace: str

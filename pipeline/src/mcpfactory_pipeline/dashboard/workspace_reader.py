@@ -75,9 +75,9 @@ _WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose cause is in t
 # Last events of an unfinished stage.
 _UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
-# Large fields of events, which pages about many servers do not need.
 _VALIDATION: Final = "validate/report.json"
-_DETAILED: Final = 12  # maximum number of servers of a run whose page has reasons; each server's own page has them
+_DETAILED: Final = 12  # servers; the page of a larger run has no reasons, because each stage needs a file
+# Large fields of events, which pages about many servers do not need.
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
@@ -180,7 +180,7 @@ class WorkspaceReader:
             ],
             report=read_json(server.report),
             manifest=read_json(server.folder.joinpath("src", *server.package.split("."), "_generated/manifest.json")),
-            validation=read_validation_report(workspace.artifacts / name / _report(validated)),
+            validation=read_validation_report(workspace.artifacts / name / _validation_report(validated)),
             contract=_contract(workspace, name, state.candidate or ""),
         )
 
@@ -402,10 +402,10 @@ def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) 
             / "index.html"
         )
     validated = state.stages.get("validate")
-    yield folder / _report(validated)
+    yield folder / _validation_report(validated)
 
 
-def _report(validated: StageRecord | None) -> str:
+def _validation_report(validated: StageRecord | None) -> str:
     return f"{(validated and validated.candidate) or 'reports'}/{_VALIDATION}"
 
 

@@ -218,9 +218,9 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
 
 
 def report_faults(workspace: Workspace, names: Sequence[str] | None = None) -> Iterator[Difference]:
-    """Yield the servers whose manifests or reports on this machine differ from the recorded ones, as `verify` does.
+    """Yield servers with changed manifests or reports on this machine, in the form of `verify`.
 
-    A server with a running or killed stage is left out, because the stage may have written files. Logs are left out.
+    Logs are not checked, nor servers with a running or killed stage, because the stage may have written files.
     """
     store = Store(workspace)
     for server in names or store.servers():
@@ -229,11 +229,11 @@ def report_faults(workspace: Workspace, names: Sequence[str] | None = None) -> I
             continue
         folder, changed = workspace.artifacts / server, list[str]()
         for record in state.stages.values():
-            places = [folder / MANIFESTS]
-            file = manifest_file(places[0], record.manifest)
-            changed += [file.name] if file.exists() and not find_manifest(record.manifest, places) else []
-            reports = [one for one in recorded_artifacts(record, *places).items() if not one[0].startswith("logs/")]
-            changed += [path for path, content in reports if hash_file(folder / path) not in {ABSENT, content}]
+            file = manifest_file(folder / MANIFESTS, record.manifest)
+            changed += [file.name] if file.exists() and not find_manifest(record.manifest, [file.parent]) else []
+            for path, content in recorded_artifacts(record, file.parent).items():
+                if not path.startswith("logs/") and hash_file(folder / path) not in {ABSENT, content}:
+                    changed.append(path)
         if changed:
             message = f"reports of {server} on this machine differ from the recorded reports"
             yield make_difference(server, message, f"mcpfactory pipeline run {server} --force", changed)

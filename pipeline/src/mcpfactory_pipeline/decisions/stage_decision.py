@@ -293,7 +293,7 @@ def approve_stage_command(state: ServerState, stage: Stage) -> str:
 
 
 def shown_artifacts(stages: Iterable[Stage], stage: Stage, artifacts: Mapping[str, str]) -> dict[str, str]:
-    """Return the reports of a stage that an approval stage shows. People also decide where only the history is."""
+    """Return the reports of a stage that an approval stage shows. Approvals in a fresh clone need their hashes."""
     parts = {part for one in stages if one.approval for part in one.reads}
     names = {_WITH_TOOLS.get(part, "") for part in parts} | {part.removeprefix("artifact:") for part in parts}
     return {

@@ -129,7 +129,7 @@ class ServerRunResult:
 
 @dataclass(frozen=True, slots=True)
 class _StartedStage:
-    """A stage at work, with the inputs at its start."""
+    """A running stage, with its inputs before the start."""
 
     step: PlanStep
     stage: Stage
@@ -391,14 +391,10 @@ class ServerRunner:
         made = {"version": built.version, "files": dict(built.files), "facts": dict(built.facts)} if built else None
         origin = source_provenance_inputs(InputReader(server, state)) if built else {}
         artifacts, commit = self._artifacts(server, stage, candidate), origin.get("commit", ABSENT)
-        details = {
-            "stage": stage.name,
-            "run": self.run_id,
-            "artifacts": artifacts,
-            "reasons": list(started.step.reasons),
-            "made_from": origin,
-        }
-        manifest = write_manifest(self.workspace.artifacts / server.name / MANIFESTS, details)
+        details = {"artifacts": artifacts, "reasons": list(started.step.reasons), "made_from": origin}
+        manifest = write_manifest(
+            self.workspace.artifacts / server.name / MANIFESTS, {"stage": stage.name, "run": self.run_id, **details}
+        )
         with self.store.transaction(server.name) as transaction:
             if stage.soak and candidate:
                 outputs = apply_soak_time(stage, outputs, candidate.id, transaction.events, self.store.clock)

@@ -33,8 +33,7 @@ _ID: Final = core_schema.str_schema(strict=True, pattern=r"^[0-9A-HJKMNP-TV-Z]{2
 _MOMENT: Final = core_schema.str_schema(
     strict=True, pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$"
 )
-MANIFEST_DIGITS: Final = 16  # as in candidates' IDs
-_MANIFEST: Final = core_schema.str_schema(strict=True, pattern=rf"^[0-9a-f]{{{MANIFEST_DIGITS}}}$")
+_MANIFEST: Final = core_schema.str_schema(strict=True, pattern=r"^[0-9a-f]{16}$")
 _OUTCOME: Final = core_schema.literal_schema(["passed", "failed", "errored", "interrupted", "inconclusive"])
 
 
@@ -70,10 +69,7 @@ COMPACTED: Final = "compacted"
 
 # Type of event → required fields and optional fields.
 EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
-    "stage.started": (
-        _STEP,
-        {"pid": _COUNT, "reasons": _TEXTS},
-    ),  # only in old histories and in notes of running stages
+    "stage.started": (_STEP, {"pid": _COUNT, "reasons": _TEXTS}),  # only in old histories and notes of running stages
     "stage.finished": (
         {**_STEP, "outcome": _OUTCOME, "inputs": _TEXT_BY_NAME},
         {
@@ -109,7 +105,7 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "publish.started": ({"target": _TEXT, **_OFFER}, {}),
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }
-# Of the details in a manifest, which another machine may have written (manifest.py).
+# Details in a manifest (manifest.py). Another machine may have written the file.
 MANIFEST: Final = SchemaValidator(
     _record({"artifacts": _TEXT_BY_NAME, "reasons": _TEXTS, "made_from": _TEXT_BY_NAME}, {})
 )
@@ -200,11 +196,11 @@ Step = tuple[object, object]  # (stage, run)
 
 
 def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
-    """Describe stage ends that cannot be valid: a second end, or an end with the manifest of another run.
+    """Describe invalid stage ends: a second end in one run, or an end with the manifest of another end.
 
-    A run tries a stage again only after an error.
-    Two clones can record that a run was interrupted, although the run continued in one of these clones. Therefore, an
-    end may follow an interruption, and an interruption may follow an end.
+    A run repeats a stage only after an error. Two clones can record that a run was interrupted, although the run
+    continued in one of these clones. Therefore, an end may follow an interruption, and an interruption may follow an
+    end.
     """
     outcomes = dict[Step, str]()  # outcome of each step's last end
     manifests = dict[str, Step]()

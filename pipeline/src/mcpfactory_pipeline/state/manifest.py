@@ -1,8 +1,8 @@
 """Manifests: details of stage ends, in `pipeline/artifacts/<server>/manifests/`, which Git does not track.
 
-A manifest has the stage and the run, so that no other end has the same manifest. A manifest also has the hashes of the stage's log and reports (`artifacts`), the `reasons` of the run, and after a build the
-other inputs (`made_from`). The event in the history has the hash of the manifest. Where the file is missing, as in a
-fresh clone, these details are unknown, and nothing else is.
+A manifest has the hashes of the stage's log and reports (`artifacts`), the `reasons` of the run, and after a build the
+other inputs (`made_from`). Stage and run make each manifest unique. The event in the history has the manifest's hash.
+Without the file, as in a fresh clone, only these details are unknown.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import read_regular_file, replace_file
-from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.state.event_schema import MANIFEST, MANIFEST_DIGITS, Event
+from mcpfactory_pipeline.base.hashing import hash_bytes, shorten_hash
+from mcpfactory_pipeline.state.event_schema import MANIFEST, Event
 from mcpfactory_pipeline.state.state import StageRecord
 
 MANIFESTS: Final = "manifests"
@@ -24,7 +24,7 @@ _LARGEST: Final = 1 << 24  # maximum size of a manifest in bytes
 
 
 def manifest_file(folder: Path, name: str) -> Path:
-    """Return the path of a manifest below a server's artifacts or a bundle's manifests."""
+    """Return the path of a manifest in a folder with manifests."""
     return folder / f"{name}.json"
 
 
@@ -56,10 +56,7 @@ def find_manifest(name: str, folders: Iterable[Path]) -> bytes:
 
 
 def with_details(event: Event, *folders: Path) -> Event:
-    """Return an event with the details in its manifest.
-
-    Without a manifest, or with an invalid manifest, return the event itself.
-    """
+    """Return an event with the details in its manifest, or the event itself without a valid manifest."""
     try:
         details = MANIFEST.validate_json(find_manifest(str(event.get("manifest", "")), folders))
     except ValueError:
@@ -68,12 +65,10 @@ def with_details(event: Event, *folders: Path) -> Event:
 
 
 def recorded_artifacts(record: StageRecord, *folders: Path) -> Mapping[str, str]:
-    """Return the hashes of a stage's log and reports by path, as far as this machine knows them."""
-    found: Mapping[str, str] = with_details({"manifest": record.manifest, "artifacts": record.artifacts}, *folders)[
-        "artifacts"
-    ]
+    """Return the hashes of a stage's log and reports by path, if this machine has the manifest."""
+    found: Mapping[str, str] = with_details({"manifest": record.manifest}, *folders).get("artifacts", record.artifacts)
     return found
 
 
 def _name(data: bytes) -> str:
-    return hash_bytes(data).removeprefix("sha256:")[:MANIFEST_DIGITS]
+    return shorten_hash(hash_bytes(data)).removeprefix("#")

@@ -16,7 +16,7 @@ Effects of the events (docs/reference/state.md):
   set, the server's folder was also removed. If `kept` is set, the channels keep their offers.
 - `revived` reverts a retirement.
 - `renamed` starts the history of a renamed server, and also reverts a retirement.
-- `compacted` replaces events without effect (compaction.py). `numbers` has the numbers of candidates after left out builds.
+- `compacted` replaces events that the state does not depend on (compaction.py). `numbers` has candidates' numbers.
 - `publish.started` starts a publication to a target.
 - `published` ends a publication and records the release.
 
@@ -135,7 +135,7 @@ class ServerState:
         publishing: target → release whose publication is in progress or was interrupted.
         decisions: stage → decisions about the stage's latest content.
         sent_back: stage that must run again → the rejection that requires it.
-        numbers: candidate → number, after builds that a compacted history lacks; not in `to_json`.
+        numbers: candidate → number in `compacted` events, which replaced earlier builds; not in `to_json`.
         timeline: the events that waiting times and blockers depend on (`_timeline`); not in `to_json`.
         last: ID of the newest event; not in `to_json`.
     """
@@ -187,10 +187,9 @@ _RECORDS: Final[Mapping[str, Callable[..., Any]]] = {
 
 def fold(server: str, events: Iterable[Event]) -> ServerState:
     """Return the state after all events."""
-    events = list(events)
-    numbers = {
-        name: one for event in events if event.get("event") == COMPACTED for name, one in event["numbers"].items()
-    }
+    events, numbers = list(events), dict[str, int]()
+    for event in events:
+        numbers |= event["numbers"] if event.get("event") == COMPACTED else {}
     return extend(ServerState(server, numbers=numbers), events)
 
 
@@ -207,7 +206,7 @@ _TIMED: Final = ("id", "at", "actor", "event", "stage", "outcome", "candidate", 
 
 
 def _timeline(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return the events without starts and replaced ends of stages, so that the result stays small."""
+    """Return the events without starts, compactions and superseded ends of stages, so that the result stays small."""
     kept, last, failing = dict[str, Event](), dict[Step, Event](), dict[object, Event]()
     for event in events:
         if event["event"] not in STAGE_ENDS:

@@ -180,10 +180,10 @@ class Store:
 
     def unfinished_starts(self, server: str) -> tuple[Event, ...]:
         """Return the starts of stages on this machine whose end is not in the history: running or crashed stages."""
-        starts = read_run_notes(self.locks, server).get("starts")
-        ends = (event for event in self.state(server).timeline if event["event"] in STAGE_ENDS) if starts else ()
-        last = {end["stage"]: end["id"] for end in ends}
-        return tuple(start for start in starts or () if start["id"] > last.get(start["stage"], ""))
+        if not (starts := read_run_notes(self.locks, server).get("starts")):
+            return ()
+        ends = {end["stage"]: end["id"] for end in self.state(server).timeline if end["event"] in STAGE_ENDS}
+        return tuple(start for start in starts if start["id"] > ends.get(start["stage"], ""))
 
     def history_and_starts(self, server: str) -> list[Event]:
         """Return all events of a server, and the starts of stages that have not ended on this machine."""
@@ -288,7 +288,7 @@ class Store:
             replaced = find_replaceable_events(server, transaction.events, oldest)
             if replaced:
                 transaction.append(COMPACTED, **describe_replaced_events(server, transaction.events, replaced))
-            if replaced and not dry_run:
+            if transaction.appended:
                 file, where = self.history_file(server), self.where(server, "history")
                 history.remove(file, {str(event["id"]) for event in replaced}, where)
                 transaction.size = self.history_size(server)
@@ -387,7 +387,7 @@ class Store:
 def compact_histories(
     workspace: Workspace, names: Sequence[str], *, days: int, dry_run: bool = False
 ) -> dict[str, int]:
-    """Compact the histories of servers, by default of all (`Store.compact`). Return the replaced events by server.
+    """Compact histories, by default of all servers (`Store.compact`). Return the number of replaced events by server.
 
     Events of the last `days` days stay, because other branches may need them.
     """

@@ -65,9 +65,10 @@ def histories_missing_events(
     wanted = {server: blob for server, blob in listed.items() if not names or server in names}
     for server, before in sorted(_changed(workspace, ref, wanted).items()):
         now = _by_id(_read(store, server))
-        gone = [_describe("lacks", event) for key, event in before.items() if key not in now]
-        gone += [_describe("has another", event) for key, event in before.items() if now.get(key, event) != event]
-        if gone and not is_compacted(server, before, now):
+        gone = [_describe("has another", event) for key, event in before.items() if now.get(key, event) != event]
+        if not is_compacted(server, before, now):
+            gone += [_describe("lacks", event) for key, event in before.items() if key not in now]
+        if gone:
             where = store.where(server, "history")
             message = f"{where} is not what {ref} has, and more: {pluralize(len(gone), 'event')} missing or changed"
             hint = f"histories only grow: git checkout {ref} -- {where} brings them back"

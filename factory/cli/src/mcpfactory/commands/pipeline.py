@@ -258,9 +258,9 @@ def restore(
 def prune(
     names: Names = None,
     history: Annotated[
-        bool, typer.Option("--history", help="Instead, compact histories: replace old stage results by one line")
+        bool, typer.Option("--history", help="Replace old results in histories, instead of deleting files")
     ] = False,
-    days: Annotated[int, typer.Option(min=0, help="With --history: keep all events of this many days")] = 30,
+    days: Annotated[int, typer.Option(min=0, help="Days of events that --history keeps")] = 30,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -269,8 +269,8 @@ def prune(
     `keep` in [artifacts] sets how many of the newest candidates stay. Published candidates also stay, and so do
     candidates that are or were in a channel.
 
-    With --history, only histories are compacted. Decisions and offers stay, and so do results that the state needs.
-    Git keeps the replaced lines.
+    With --history, no files are deleted. Decisions, promotions, and results that the state depends on stay in the
+    histories. Commit the histories first, because only Git keeps the replaced lines.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.candidate import prune as prune_files
@@ -281,7 +281,8 @@ def prune(
         replaced = compact_histories(selected_workspace(), names or (), days=days, dry_run=dry_run)
         if as_json:
             output.data(replaced)
-        for server, count in () if as_json else replaced.items():
+            return
+        for server, count in replaced.items():
             output.line(f"{server}: {pluralize(count, 'event')} {'would be ' if dry_run else ''}replaced by one")
         return
     found = prune_files(selected_workspace(), names or None, dry_run=dry_run)

@@ -64,7 +64,7 @@ class AdmissionRules:
         run: ID of the run to which all events must belong.
         kinds: admitted types of events.
         files: `file:PATH` → hash, for the files that approval stages show.
-        details: adds the details in the job's manifest to an event.
+        details: function that adds the details in an event's manifest (`with_details`).
     """
 
     run: str
@@ -113,7 +113,7 @@ def admit_job_events(
             raise
         except (PipelineError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise ShardResultError("order", f"event {event['id']} of {server} is not valid: {error}") from error
-    for words in describe_invalid_order(sorted([*known, *new], key=lambda event: str(event["id"]))):
+    if words := next(describe_invalid_order(sorted([*known, *new], key=lambda event: str(event["id"]))), ""):
         raise ShardResultError("order", f"an event of {server} is not valid: {words}")
     return new
 
