@@ -1,7 +1,7 @@
 """Tool lists of API documents beside FastMCP: `python -m benchmarks lists [DOCUMENT…] [--rounds N]`.
 
-Both servers deliver their default list over stdio. Printed: tools, tokens of the whole list, and the median seconds from
-the start of the process to the last page of the first list. Making our server is not part of that time.
+Both servers deliver their default list over stdio. The command prints the tools and tokens of each list, and the median
+seconds from the start of the process to the last page. This time does not include the generation of our server.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def first_list(command: Sequence[str]) -> tuple[float, list[Any]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print; the exit code."""
+    """Measure and print. Return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks lists", description=__doc__)
     parser.add_argument("documents", nargs="*", metavar="DOCUMENT", default=DOCUMENTS)
     parser.add_argument("--rounds", type=int, default=5)

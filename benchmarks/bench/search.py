@@ -2,12 +2,12 @@
 
 Each row of questions.tsv has a question, its API document and every operation that answers the question. The parts:
 
-- tuned: the words and weights of the search were tuned with these questions. Only their misses are printed.
-- apart: the other half of the same questions. Nobody reads its misses.
+- tuned: used to tune the words and weights of the search. `--misses` prints only misses of this part.
+- apart: questions of the same kinds about the same APIs. Their misses are never printed, so they cannot affect the tuning.
 - fresh: questions about documents that no other part has.
-- everyday: questions without the document's words. The table of words was later extended by a reader of these questions.
-- chosen: questions without the document's words, whose figures decided between ways to search.
-- final: like chosen, about other documents, written after the search was finished.
+- everyday: questions without the document's words. Their synonyms were later added to the search.
+- chosen: questions without the document's words. Their results decided which search algorithm to use.
+- final: questions without the document's words, about other documents, written after all changes of the search.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FIRST: Final = 5  # a tool after this rank counts as missed
 
 
 async def ask(generated: Path, questions: Sequence[dict[str, str]]) -> list[int]:
-    """Return the rank of the first tool that answers each question, or 0 if none of the first tools does."""
+    """Return the rank of the first tool that answers each question, or 0 if none of the first ten tools answers it."""
     tools = json.loads((generated / "manifest.json").read_bytes())["tools"]
     operations = {tool["name"]: tool["operation"] for tool in tools}
     server = Server("bench")
@@ -53,7 +53,7 @@ async def ask(generated: Path, questions: Sequence[dict[str, str]]) -> list[int]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print; the exit code."""
+    """Measure and print. Return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks search", description=__doc__)
     parser.add_argument("documents", nargs="*", metavar="DOCUMENT")
     parser.add_argument("--misses", action="store_true", help="print the missed questions of the part `tuned`")

@@ -18,9 +18,8 @@ from benchmarks.exam.generation import MOST_MEGABYTES, MOST_SECONDS, Making, mak
 from benchmarks.exam.listing import faults, listed
 from benchmarks.exam.results import Outcome, judged, unavailable
 
-LEAST = (
-    0.995  # the share of operations that have to become tools, of small documents all but one; the others have a reason
-)
+# Minimum share of operations that become tools. In a small document, one operation may be left out with a reason.
+LEAST = 0.995
 
 
 class Row(NamedTuple):

@@ -1,4 +1,4 @@
-"""The API document of the first argument on FastMCP, as its documentation writes it."""
+"""FastMCP server for the API document in the first argument, as in the documentation of FastMCP."""
 
 import json
 import sys

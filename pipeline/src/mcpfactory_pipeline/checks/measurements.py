@@ -1,4 +1,4 @@
-"""Measurements of a server: times, and memory."""
+"""Measurements of a server: times and memory."""
 
 from __future__ import annotations
 

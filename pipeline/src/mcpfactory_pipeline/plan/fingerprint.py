@@ -233,7 +233,7 @@ def stage_inputs(stage: Stage, subject: InputReader) -> dict[str, str]:
 
 
 def read_stage_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict[str, str]]:
-    """Return the current inputs of every stage, with short hashes. People approve whole hashes."""
+    """Return the current inputs of every stage, with short hashes, except in approval stages."""
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
     for stage in stages:
