@@ -27,6 +27,7 @@ from tests.broken_servers.healthy import SampleServer
 _BASES = (
     SampleServer,
     http_defects.Served,
+    reads.Templated,
     changed_answers.Changed,
     server_messages.Talkative,
     tool_declarations.Reschemed,

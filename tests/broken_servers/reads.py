@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from tests.broken_servers.healthy import Json, SampleServer
 from tests.broken_servers.protocol import HealthyYoungster
 
 
-class Outdated(HealthyYoungster):
-    """Omits ttlMs for the resource of its template, whose argument has completions."""
+class Templated(HealthyYoungster):
+    """Lists a resource template."""
 
-    rule = "modern.cacheable"
+    template: ClassVar[Json] = {"uriTemplate": "zoo://cage/{animal}", "name": "cage"}
 
     def method(self, method: str, params: Json) -> Json:
         if method == "resources/templates/list":
-            return {"resourceTemplates": [{"uriTemplate": "zoo://cage/{animal}", "name": "cage"}]}
+            return {"resourceTemplates": [self.template]}
         return super().method(method, params)
+
+
+class Outdated(Templated):
+    """Omits ttlMs for the resource of its template, whose argument has completions."""
+
+    rule = "modern.cacheable"
 
     def complete(self, ref: Json) -> Json:
         named = {"completion": {"values": ["lion"]}}
@@ -30,26 +38,17 @@ class Outdated(HealthyYoungster):
         return result
 
 
-class NamelessTemplate(SampleServer):
+class NamelessTemplate(Templated):
     """A resource template without a name."""
 
     rule = "content.schema"
-
-    def method(self, method: str, params: Json) -> Json:
-        if method == "resources/templates/list":
-            return {"resourceTemplates": [{"uriTemplate": "zoo://{cage}"}]}
-        return super().method(method, params)
+    template: ClassVar[Json] = {"uriTemplate": "zoo://{cage}"}
 
 
-class Vacant(HealthyYoungster):
+class Vacant(Templated):
     """Answers any unknown resource of its template with empty contents."""
 
     rule = "features.unknown-resource"
-
-    def method(self, method: str, params: Json) -> Json:
-        if method == "resources/templates/list":
-            return {"resourceTemplates": [{"uriTemplate": "zoo://cage/{animal}", "name": "cage"}]}
-        return super().method(method, params)
 
     def read_resource(self, uri: object, *, modern: bool) -> Json:
         return {"contents": []} if str(uri).startswith("zoo://cage/") else super().read_resource(uri, modern=modern)

@@ -112,6 +112,7 @@ def test_an_optional_argument_that_the_message_requests_is_added() -> None:
             ".xml",
         ),
         ("dir", TEXT, "List a folder.", ""),
+        ("../x path", TEXT, "Read any file.", ".txt"),
     ],
 )
 def test_paths_are_sample_files(name: str, part: object, description: str, suffix: str) -> None:
@@ -197,9 +198,10 @@ def test_only_read_only_tools_are_corrected_outside_the_sandbox(tmp_path: Path) 
     target = ValidationTarget(command=command, cwd=tmp_path, environ=environ, allow_calls=True)
     evidence, secrets = asyncio.run(observe_server(target))
     assert {call.tool for call in evidence.calls if not call.failed} == {"count_lines", "heading"}
-    assert "/srv/x" not in {call.exchange.params["arguments"].get("path") for call in evidence.calls}
+    assert {call.exchange.params["arguments"].get("path") for call in evidence.calls} == {None, "value", "1"}
     assert "later" not in {one.kind for one in evidence.comparisons}, "calls that write may change other results"
     titles = {case["tool"]: case["title"] for case in propose_cases(evidence)}
-    assert "replace the sample" in titles["count_lines"]
-    assert "/srv/x" in titles["empty_file"]
-    assert any("mcpfactory-samples-" in value for value in secrets.values())
+    assert titles["count_lines"] == "replace the sample (the call succeeded)"
+    reason = "the server answered: the only permitted path is '/srv/x'"
+    assert titles["empty_file"] == f"replace the arguments ({reason})"
+    assert secrets["folder of the samples"].startswith("mcpfactory-samples-")

@@ -26,6 +26,30 @@ def test_only_what_is_required_is_given_and_where_it_comes_from_is_known(
     assert sample_arguments(schema) == (arguments, origin)
 
 
+@parametrize_subtests(
+    "part, description, value",
+    [
+        ({}, "Look up a stock, e.g. AAPL.", "AAPL"),
+        ({}, "Solve an equation. For example, 'x + 1 = 2'.", "x + 1 = 2"),
+        ({}, "Look up a stock.\n\nArgs:\n    q: a symbol, such as `MSFT`\n", "MSFT"),
+        ({"description": "A symbol like 'IBM'"}, "Look up a stock, e.g. AAPL.", "IBM"),
+        ({"maxLength": 2}, "Look up a stock, e.g. AAPL.", "va"),
+        ({}, "Say 'hello' to the world.", "value"),
+    ],
+)
+def test_a_text_is_an_example_in_the_descriptions(part: dict[str, Any], description: str, value: str) -> None:
+    schema = {"properties": {"q": {"type": "string", **part}}, "required": ["q"]}
+    assert sample_arguments(schema, description) == ({"q": value}, "guess")
+
+
+def test_an_example_in_the_description_of_a_tool_is_not_used_for_several_arguments() -> None:
+    texts = {name: {"type": "string"} for name in "ab"}
+    assert sample_arguments({"properties": texts, "required": ["a", "b"]}, "For example, X")[0] == {
+        "a": "value",
+        "b": "value",
+    }
+
+
 @parametrize_subtests("schema", [
         {"type": "integer", "exclusiveMinimum": 5, "multipleOf": 4},
         {"type": "number", "maximum": -2},

@@ -1,10 +1,10 @@
 """Canary arguments: values that a careless tool uses as a file, a command or an address of this machine.
 
-Canaries are harmless: files with known words, a loopback listener, and commands and templates that print a product. If a tool reads
-the canary file in the temporary folder, the tool is then asked for a canary file in the home folder. The reason is that
-a server may be designed to read the temporary folder. A tool may also move or delete the files that it is asked for, so
-both files are made for this purpose. Canaries are sent only to servers on this machine, and only to tools that
-`validate` calls anyway.
+Canaries are harmless: files with known words, a loopback listener, and commands and templates that print a product. If
+a tool reads the canary file in the temporary folder, the tool is then asked for a canary file in the home folder. The
+reason is that a server may be designed to read the temporary folder. A tool may also move or delete the files that it
+is asked for, so both files are made for this purpose. Canaries are sent only to servers on this machine, and only to
+tools that `validate` calls anyway.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ def takes_text(_name: str, tool: Json) -> list[str]:
 
 def _takes_path(name: str, tool: Json) -> list[str]:
     """Return the names of the free-text arguments; names that suggest a path come first."""
-    return sorted(takes_text(name, tool), key=lambda key: not _PATHS.search(_joined(key)))
+    return sorted(takes_text(name, tool), key=lambda key: not is_path(key))
 
 
 def _takes_address(_name: str, tool: Json) -> list[str]:
@@ -314,7 +314,7 @@ def _free_texts(tool: Json) -> Iterator[tuple[str, bool]]:
     """Yield (name, True for an address) for each string argument without restrictions in the schema."""
     for key, value in properties_of(tool.get("inputSchema")).items():
         if isinstance(value, dict) and value.get("type") == "string" and not value.keys() - _FREE:
-            yield key, bool(_ADDRESSES.search(_joined(key))) or value.get("format") in ("uri", "url")
+            yield key, is_address(key) or value.get("format") in ("uri", "url")
 
 
 def _states_path(tool: Json, argument: str) -> bool:
@@ -322,7 +322,7 @@ def _states_path(tool: Json, argument: str) -> bool:
     schema = properties_of(tool.get("inputSchema")).get(argument)
     described = schema.get("description") if isinstance(schema, dict) else ""
     told = (argument, str(described), *(str(tool.get(key, "")) for key in ("name", "title", "description")))
-    return any(_PATHS.search(_joined(text)) for text in told)
+    return any(map(is_path, told))
 
 
 def _joined(text: str) -> str:

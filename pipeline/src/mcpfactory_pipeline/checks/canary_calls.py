@@ -17,7 +17,7 @@ from mcpfactory_pipeline.checks.canaries import (
 from mcpfactory_pipeline.checks.evidence import Evidence, sent_arguments
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.option_canaries import send_option_canaries
-from mcpfactory_pipeline.checks.requester import Requester
+from mcpfactory_pipeline.checks.requester import TIME_LIMIT, Requester
 from mcpfactory_pipeline.checks.sql_canaries import send_sql_canaries
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
@@ -39,11 +39,8 @@ async def send_canaries(
 
     Only tools in `queried` get SQL conditions, because a vulnerable tool could change all rows of a table.
     """
-    answered = sorted(
-        evidence.calls, key=lambda call: not call.failed
-    )  # a later, successful call replaces a failed one
-    made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
-    worked = {call.tool for call in answered if not call.failed}
+    worked = {call.tool: sent_arguments(call) for call in evidence.calls if not call.failed}
+    made = {call.tool: sent_arguments(call) for call in evidence.calls if call.exchange.result is not None} | worked
     # Tools that worked come first, because the others may wait for an API in every call.
     tools = sorted(
         ((name, permitted[name]) for name in permitted if name in made), key=lambda one: one[0] not in worked
@@ -56,7 +53,7 @@ async def send_canaries(
     def may_continue() -> bool:
         exchanges = conversation.session.exchanges
         if requests.seconds_left() <= 0:
-            evidence.missing["canaries"] = "the time limit of the validation was reached"
+            evidence.missing["canaries"] = TIME_LIMIT
         elif exchanges and exchanges[-1].server_ended:
             evidence.missing["canaries"] = exchanges[-1].problem
         return "canaries" not in evidence.missing

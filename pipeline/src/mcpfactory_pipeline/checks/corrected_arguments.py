@@ -18,7 +18,7 @@ from mcpfactory_pipeline.checks.canaries import is_address, is_path, name_words
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text, sent_arguments
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.sample_files import SUFFIXES, SampleFiles
+from mcpfactory_pipeline.checks.sample_files import SampleFiles
 from mcpfactory_pipeline.checks.samples import argument_line, quoted_texts, sample_value, second_guesses
 from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, resolve, types_of
 from mcpfactory_runtime.types import Json
@@ -34,7 +34,6 @@ _RANKS: Final = 3  # maximum number of values for one argument
 _READ: Final = 2_000  # characters of an error message or a description
 _MAX_WORDS: Final = 3  # maximum words of an item in a list; a longer item is a sentence
 _BEGINNING: Final = 3  # words of a description that tell the kind of an argument
-_LONGEST_SUFFIX: Final = 5  # characters
 _STATED: Final = frozenset({"const", "enum", "examples", "example"})
 # A suffix such as ".csv", or an abbreviation before "file" or "files", such as "PDF".
 _SUFFIX: Final = re.compile(r"(?<![\w/.])\*?\.([a-z][a-z0-9]{1,4})\b|\b([A-Z]{2,5})s?\b(?=(?: [a-z]+)? files?\b)")
@@ -57,7 +56,7 @@ Send = Callable[[PlannedCall], Awaitable[RecordedCall | None]]
 async def correct_failed_calls(
     tools: Mapping[str, Json], calls: Sequence[RecordedCall], send: Send, samples: SampleFiles | None, url: str = ""
 ) -> list[PlannedCall]:
-    """Call tools that only failed again, with corrected arguments; return the calls that succeeded.
+    """Repeat the calls of tools without a successful call, with corrected arguments; return the successful calls.
 
     Args:
         tools: name → tool, for the tools that may be called.
@@ -116,22 +115,20 @@ class _Corrections:
         """Yield arguments from the texts of the tool and from other calls."""
         declared = properties_of(self.schema)
         names = [name for name in sent if name in declared]
-        sets = [{name: self._value(name, declared[name], rank) for name in names} for rank in range(_RANKS)]
-        for one in sets[:1]:
-            yield {**sent, **one, **{name: known[name] for name in names if name in known}}
-            yield from second_guesses(self.schema, {**sent, **one}, results)[:1]
-        yield from ({**sent, **one} for one in sets)
+        sets = [{**sent, **{name: self._value(name, declared[name], rank) for name in names}} for rank in range(_RANKS)]
+        yield {**sets[0], **{name: known[name] for name in names if name in known}}
+        yield from second_guesses(self.schema, sets[0], results)[:1]
+        yield from sets
 
     def of_error(self, call: RecordedCall) -> Iterator[Json]:
         """Yield the arguments of a call, changed as its error message suggests."""
         text, sent, declared = answer_text(call.exchange)[:_READ], sent_arguments(call), properties_of(self.schema)
-        missing = [
-            name for name in declared if name not in sent and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
-        ]
+        absent = [name for name in declared if name not in sent]
+        missing = [name for name in absent if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
         for rank in range(_RANKS) if missing else ():
             yield {**sent, **{name: self._value(name, declared[name], rank) for name in missing}}
-        guessed = {name: value for name, value in sent.items() if isinstance(value, str) or _is_text_array(value)}
-        used = [*declared, call.tool, *(value if isinstance(value, str) else value[0] for value in guessed.values())]
+        guessed = {name: only for name, value in sent.items() if (only := _only_text(value)) is not None}
+        used = [*declared, call.tool, *guessed.values()]
         found = dict.fromkeys(chain(_dates(text), quoted_texts(text), _listed(text)))
         values = [value for value in found if not any(value in one for one in used)][:_MAX_VALUES]
         for name in sorted(guessed, key=lambda name: -_relevance(name, text))[:_MAX_CHANGED]:
@@ -180,10 +177,8 @@ class _Corrections:
         """Yield paths: first a file with the suffix that the texts name, or the folder if the argument is a folder."""
         words = name_words(name).split()
         before = [one for one, other in pairwise(words) if is_path(other) and not is_path(one)]
-        texts = f"{described}\n{self._texts}"
-        named = [one.lower() for pair in _SUFFIX.findall(texts) for one in pair if one]
-        types = [suffix for name, suffix in SUFFIXES.items() if name in texts.lower()]
-        suffixes = [*named, *types, *(one for one in before if 1 < len(one) <= _LONGEST_SUFFIX), "txt"]
+        named = [one.lower() for pair in _SUFFIX.findall(f"{described}\n{self._texts}") for one in pair if one]
+        suffixes = [*named, *(one for one in before if re.fullmatch(r"\w{2,5}", one)), "txt"]
         first = samples.folder if _FOLDER.search(name) else samples.file(suffixes[0])
         yield from dict.fromkeys([first, samples.folder, *map(samples.file, suffixes[:_RANKS])])
 
@@ -209,5 +204,7 @@ def _listed(text: str) -> Iterator[str]:
             yield from filter(None, items)
 
 
-def _is_text_array(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 1 and isinstance(value[0], str)
+def _only_text(value: Any) -> str | None:
+    """Return a text, or the only text of an array; None for other values."""
+    only = value[0] if isinstance(value, list) and len(value) == 1 else value
+    return only if isinstance(only, str) else None

@@ -232,7 +232,8 @@ class CallComparison:
     `title`. `later`: the call follows calls of other read-only tools. `overlap`: the call runs at the same time as a
     second call. `rival` is the result of the second call if that call runs alone. `failures`: the call follows many
     failed calls of the same tool. `consumed`: the call repeats the first call, which had a different result.
-    `repeated`: the tool `title` reads after the first and the second call of the tool `tool`, which has `idempotentHint`.
+    `repeated`: results of the tool `title`, read after the first call (`usual`) and the second call (`others`) of the
+    tool `tool`, which has `idempotentHint`.
     """
 
     kind: Literal["default", "later", "overlap", "failures", "consumed", "repeated"]
@@ -255,7 +256,10 @@ class AnswerDuringSlowCall:
 
 @dataclass(frozen=True, slots=True)
 class CanceledElsewhere:
-    """A call during which another client canceled a request with the same id, and the same call without a cancellation."""
+    """A call during which another client cancels a request with the same id, and the call without a cancellation.
+
+    If the server answers the first call, it is not repeated, and both are the same exchange.
+    """
 
     exchange: WireExchange
     again: WireExchange
@@ -484,9 +488,9 @@ class Evidence:
 
     @property
     def traffic(self) -> list[WireExchange]:
-        """Return the requests of all sessions, without unanswered ones in the sandbox, which may be the cause."""
-        sent = [(one, session) for session in self.all_sessions for one in session.exchanges]
-        return [one for one, session in sent if one.received is not None or session is not self.sandboxed]
+        """Return the requests of all sessions, except unanswered ones in the sandbox, because it may be the cause."""
+        inside = [one for one in self.sandboxed.exchanges if one.received is not None] if self.sandboxed else []
+        return [*(one for session in self.sessions for one in session.exchanges), *inside]
 
     @property
     def needs_credentials(self) -> bool:

@@ -280,10 +280,8 @@ class ServerProber:
                 await self._probe_all(conversation, "first contact")
                 await self._read_again(conversation)
             await repeat_input_requests(evidence, conversation, self._requests, self._may_repeat)
-            reading = evidence.read_only_tools
-            made = [call.exchange for call in evidence.calls if not call.failed and call.tool not in reading]
-            again = [params_without_meta(one.sent) for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
-            await observe_streams(evidence, conversation, self._requests, result.get("capabilities"), again)
+            about = (evidence, conversation, self._requests)
+            await observe_streams(*about, result.get("capabilities"), self._may_repeat)
             if self._cases is None:
                 await call_with_log_levels(evidence, conversation, self._requests)
                 await cancel_slow_call(evidence, conversation, self._requests)
@@ -479,31 +477,24 @@ class ServerProber:
     async def _guess_again(
         self, conversation: Conversation, failed: Sequence[PlannedCall], comparer: CallComparer | None
     ) -> list[PlannedCall]:
-        """Make other guesses until one succeeds, and return the successful guesses."""
+        """Make other guesses, then correct those of read-only tools, until one succeeds. Return the successful calls."""
         calls, found = self.evidence.calls, dict[str, PlannedCall]()
-        for planned in plan_second_guesses(failed, dict(self.evidence.named_tools), calls):
-            if planned.tool in found or conversation.session.last_call_problem or self._requests.seconds_left() <= 0:
-                continue
-            calls.append(call := await self._call(conversation, planned))
-            if comparer is not None:
-                await comparer.repeat(call)
-            found |= {} if call.failed else {planned.tool: planned}
-        return [*found.values(), *await self._correct(conversation, comparer)]
-
-    async def _correct(self, conversation: Conversation, comparer: CallComparer | None) -> list[PlannedCall]:
-        """Correct the arguments of read-only tools that only failed, and return the successful calls."""
 
         async def send(planned: PlannedCall) -> RecordedCall | None:
             if conversation.session.last_call_problem or self._requests.seconds_left() <= 0:
                 return None
-            self.evidence.calls.append(call := await self._call(conversation, planned))
+            calls.append(call := await self._call(conversation, planned))
             if comparer is not None:
                 await comparer.repeat(call)
             return call
 
+        for planned in plan_second_guesses(failed, dict(self.evidence.named_tools), calls):
+            call = None if planned.tool in found else await send(planned)
+            if call is not None and not call.failed:
+                found[planned.tool] = planned
         samples, page = (self._canaries.samples, self._canaries.page) if self._canaries is not None else (None, "")
         tools = self.evidence.read_only_tools if self._cases is None else {}
-        return await correct_failed_calls(tools, self.evidence.calls, send, samples, page)
+        return [*found.values(), *await correct_failed_calls(tools, calls, send, samples, page)]
 
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER

@@ -135,7 +135,7 @@ def result(request: str) -> Expectation:
 
 
 def expect_no_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
-    """Expect no answer. Over HTTP, an error status with an error without an id refuses the message, which is allowed."""
+    """Expect no answer. Over HTTP, the server may refuse the message: an error status, and an error without an id."""
     if exchange.received is not None and (exchange.status < 400 or not _is_error_without_id(exchange)):
         yield Fault(f"{what} got {describe_answer(exchange)}", what, exchange)
 
@@ -401,7 +401,7 @@ def foreign_content_kinds(exchange: WireExchange, revision: str) -> list[str]:
 def subscription_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
     """Return filters for streams: two, or three if the server declares resources.
 
-    The first and the last filter then have a kind in common, which must arrive on both streams.
+    The first and the third filter request the same kind of notification, which must arrive on both streams.
     """
     capabilities = capabilities if isinstance(capabilities, dict) else {}
     watched = _subscribable(evidence, capabilities)

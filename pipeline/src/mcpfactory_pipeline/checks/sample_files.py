@@ -25,8 +25,6 @@ _CONTENTS: Final = {
     "yaml": "name: sample\n",
 }
 
-SUFFIXES: Final = {"markdown": "md", "text": "txt"}  # name of a file type → suffix
-
 
 class SampleFiles:
     """The temporary folder. Files are created when they are needed; `remove` the folder at the end."""

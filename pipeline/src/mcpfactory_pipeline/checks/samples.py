@@ -31,12 +31,12 @@ _LONG_TEXT: Final = "mcpfactory " * 1_000
 _ODD_TEXTS: Final = (
     "", "e\u0301 \U0001f98a", "mcpfactory-finds-nothing", "\U0001f98a" * 300, "e" + "\U0001f98a" * 300,
 )  # fmt: skip
-# Text in quotation marks, or the word after "e.g." or "such as".
+_EXAMPLE: Final = re.compile(r"\b(?:e\.g\.,?|such as|for example,?) ", re.IGNORECASE)
+# Text in quotation marks, or the word after `_EXAMPLE`.
 _QUOTED: Final = re.compile(
-    r"""(?<!\w)["'`‘“]([^"'`‘’“”\n]{1,200})["'`’”](?!\w)|\b(?:e\.g\.,?|such as) ([^\s,;)"'`‘“]+)"""
+    rf"""(?<!\w)["'`‘“]([^"'`‘’“”\n]{{1,200}})["'`’”](?!\w)|{_EXAMPLE.pattern}([^\s,;)"'`‘“]*[^\s.,;)"'`‘“])""",
+    re.IGNORECASE,
 )
-# The word after "e.g.", "such as" or "for example" in the description of a tool.
-_NAMED: Final = re.compile(r"""\b(?:e\.g\.,?|such as|for example,?) ["'`‘“]?([^\s,;)"'`‘’“”]+)""", re.IGNORECASE)
 _MAX_SEEN: Final = 3  # maximum number of texts from one result
 _MAX_TEXTS: Final = 6  # maximum number of texts from all results
 _LONGEST_SEEN: Final = 64  # characters; a longer text cannot be a name
@@ -47,9 +47,9 @@ _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others
 def sample_arguments(schema: Any, description: object = "") -> tuple[dict[str, Any], Origin]:
     """Return arguments for a tool with this inputSchema and `description`, and their origin.
 
-    An example in the description replaces a meaningless text, if no other argument is required. The origin is
-    "no arguments" if the schema requires no argument. The origin is "example" if the schema has a value for each
-    required argument, otherwise "guess".
+    Texts come from examples in descriptions. An example in the description of the tool is used if only one argument is
+    required. The origin is "no arguments" if the schema requires no argument. The origin is "example" if the schema has
+    a value for each required argument, otherwise "guess".
     """
     if not isinstance(schema, dict) or is_nested_deeper(schema, _MAX_DEPTH):
         return {}, "guess"
@@ -61,21 +61,21 @@ def sample_arguments(schema: Any, description: object = "") -> tuple[dict[str, A
     if not parts:
         return {}, "no arguments"
     stated = all(isinstance(part, dict) and any(True for _ in author_values(part)) for part in parts.values())
-    made = {name: _guess(part, schema, argument_line(name, description)) for name, part in parts.items()}
-    if list(made.values()) == [_MEANINGLESS] and (named := _NAMED.search(str(description))):
-        changed = {name: named[1].rstrip(".") for name in made}
-        made = made if instance_error(changed, schema) else changed
+    described = str(description)[:_READ]
+    example = _EXAMPLE.search(described) if len(parts) == 1 else None
+    tail = described[example.start() :] if example else ""
+    made = {name: _guess(part, schema, f"{argument_line(name, described)}\n{tail}") for name, part in parts.items()}
     return made, "example" if stated else "guess"
 
 
-def argument_line(name: str, description: object) -> str:
+def argument_line(name: str, description: str) -> str:
     """Return the text after `name:` in a tool's description, such as in the section "Args" of a Python docstring."""
     line = re.compile(rf"^[ \t*`-]*{re.escape(name)}[*`]*(?: \([^()\n]*\))?[ \t]*:[ \t]*(\S.*)$", re.MULTILINE)
-    return found[1] if (found := line.search(str(description)[:_READ])) else ""
+    return found[1] if (found := line.search(description[:_READ])) else ""
 
 
 def quoted_texts(text: str) -> list[str]:
-    """Return the texts in quotation marks, and the words after "e.g." or "such as"."""
+    """Return the texts in quotation marks, and the words after "e.g.", "such as" or "for example"."""
     return list(dict.fromkeys(one for found in _QUOTED.finditer(text) for one in found.groups() if one))
 
 
@@ -89,7 +89,7 @@ def second_guesses(schema: Any, made: Mapping[str, Any], results: Sequence[WireE
 
 
 def seen_texts(results: Iterable[WireExchange]) -> list[str]:
-    """Return short texts of results, such as names; results of calls without arguments come first, because they list."""
+    """Return short texts of results, such as names. Calls without arguments come first, because many return lists."""
     listed = sorted(results, key=lambda one: bool(one.params.get("arguments")))
     texts = (text for one in listed for text in islice(dict.fromkeys(_short_texts(one)), _MAX_SEEN))
     return list(islice(dict.fromkeys(texts), _MAX_TEXTS))
@@ -127,11 +127,11 @@ def _result_value(exchange: WireExchange) -> Any:
     return structured if structured is not None else _as_json(answer_text(exchange))
 
 
-def _guess(part: Any, root: Mapping[str, Any], line: str) -> Any:
-    """Return an example that the description of a text quotes, if the schema permits it; otherwise a sample."""
+def _guess(part: Any, root: Mapping[str, Any], described: str) -> Any:
+    """Return the first example in the description of a text, if the schema permits it; otherwise a sample."""
     part = resolve(part, root)
     if isinstance(part, dict) and not any(True for _ in author_values(part)) and types_of(part) == ["string"]:
-        text = next(iter(quoted_texts(f"{part.get('description', '')}\n{line}")), "")
+        text = next(iter(quoted_texts(f"{part.get('description', '')}\n{described}")), "")
         if text and not instance_error(text, part):
             return text
     return sample_value(part, root)

@@ -50,7 +50,7 @@ from mcpfactory_runtime.types import Json
 
 _ANSWER: Final = 5.0  # seconds; timeout of a call, because a tool may wait for the network
 _FURTHER: Final = 2.0  # seconds for all further valid calls, and for all calls with invalid arguments
-_MOST_AGAIN: Final = 4  # maximum number of calls while streams are open
+_MAX_REPEATED: Final = 4  # maximum number of idempotent tools to call again
 _MOST_READERS: Final = 2  # maximum number of tools that read after each call of an idempotent tool
 _START: Final = 15.0  # seconds; timeout of the first answer
 
@@ -127,7 +127,8 @@ class _Caller:
         await self._repeat_idempotent_calls()
         if requests.lifecycle == "modern":
             await repeat_input_requests(evidence, self._conversation, requests, self._is_called_here)
-            await self._observe_streams()
+            about = (evidence, self._conversation, requests)
+            await observe_streams(*about, evidence.capabilities, self._is_called_here)
         await observe_tasks(evidence, self._conversation, self._requests, self._tools, record_unanswered=False)
         evidence.lists_around_calls.append((before, await read_all_pages("tools/list", ask)))
 
@@ -135,7 +136,7 @@ class _Caller:
         requests, server = self._requests, self._conversation
         requests.lifecycle = "legacy" if "legacy" in self._evidence.lifecycles else "modern"
         if requests.lifecycle == "modern":
-            # The server must not keep the capabilities of this request for later ones.
+            # Declare all capabilities, because a faulty server keeps them for later requests that declare none.
             first = requests.message("server/discover", features=requests.features)
             return (await requests.exchange(server, first, _START)).result is not None
         params = initialize_params(LATEST_HANDSHAKE, requests.features)
@@ -183,20 +184,13 @@ class _Caller:
     def _is_called_here(self, request: Json | str) -> bool:
         return params_without_meta(request).get("name") in self._tools
 
-    async def _observe_streams(self) -> None:
-        """Repeat calls that may change something, with open streams."""
-        made = [one for one in self._evidence.calls if one.tool in self._tools and not one.failed]
-        again = [params_without_meta(one.exchange.sent) for one in made if one.exchange.milliseconds < QUICK]
-        capabilities = self._evidence.capabilities
-        await observe_streams(self._evidence, self._conversation, self._requests, capabilities, again[:_MOST_AGAIN])
-
     async def _repeat_idempotent_calls(self) -> None:
         """Call tools with `idempotentHint` twice, and read with other tools after each call."""
         reading = self._evidence.read_only_tools
         readers = [name for name, tool in reading.items() if not required_of(tool.get("inputSchema"))][:_MOST_READERS]
         marked = {name for name, tool in self._tools.items() if hint(tool, "idempotentHint") is True}
         made = [one for one in self._evidence.calls if one.tool in marked and not one.failed]
-        for call in [one for one in made if one.exchange.milliseconds < QUICK][:_MOST_AGAIN] if readers else ():
+        for call in [one for one in made if one.exchange.milliseconds < QUICK][:_MAX_REPEATED] if readers else ():
             seen: dict[str, list[WireExchange]] = {name: [] for name in readers}
             for reads in (2, 1):
                 await self._call(PlannedCall(call.tool, sent_arguments(call), "guess"))

@@ -19,7 +19,7 @@ _PAIRS: Final = 2
 _BESIDE: Final = 3  # maximum number of calls while streams are open
 _CALLS: Final = 10  # maximum number of calls per client
 _SLOW: Final = 300  # milliseconds; quicker calls may end before the server reads a cancellation
-_LONGEST: Final = 5_000  # milliseconds
+_LONGEST: Final = 5_000  # milliseconds; slower calls are not canceled
 _SLOWEST: Final = 2_000  # milliseconds; slower requests are not sent with equal ids
 _PATIENCE: Final = 5.0  # seconds; timeout of an answer, even while another request runs
 
@@ -76,11 +76,7 @@ async def _observe(
     for one, other in _pairs(evidence, [call.exchange for _, call in answered[:_CALLS]]):
         if requests.seconds_left() > 0:
             evidence.concurrent.append(await _ask_together(first, second, one, other, requests))
-    slow = [
-        one
-        for one, call in planned
-        if call.tool in reading and not call.failed and _SLOW <= call.exchange.milliseconds <= _LONGEST
-    ]
+    slow = [plan for plan, call in answered if _SLOW <= call.exchange.milliseconds <= _LONGEST]
     if slow and requests.lifecycle == "legacy" and requests.seconds_left() > 0:
         await _cancel_elsewhere(evidence, first, second, _call(slow[0]), requests)
     if repeated and requests.lifecycle == "legacy":
@@ -117,7 +113,7 @@ async def _cancel_elsewhere(
     """Make a slow call from the first client while the second one cancels a request with the same id."""
 
     async def cancel() -> None:
-        await asyncio.sleep(_SLOW / 2_000)
+        await asyncio.sleep(_SLOW / 2 / 1000)
         await second.notify(cancellation_message(message))
 
     message = requests.message("tools/call", params)
