@@ -324,8 +324,8 @@ def test_names_of_requests_have_whole_words(reader: SourceReader) -> None:
     assert [one.operation_id for one in api.operations] == ["get_users_oauth_ids"]
 
 
-@pytest.mark.parametrize("exported", [collection, lambda *items: {"collection": collection(*items)}])
-def test_environment_overrides_variables_without_its_secrets(tmp_path: Path, exported: Any) -> None:
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_environment_overrides_variables_without_its_secrets(tmp_path: Path, wrapped: bool) -> None:
     values = [
         {"key": "host", "value": "staging.shop.test"},
         {"key": "host", "value": "off.test", "enabled": False},
@@ -333,10 +333,15 @@ def test_environment_overrides_variables_without_its_secrets(tmp_path: Path, exp
         {"key": "id", "value": "42"},
         {"key": "partner", "value": "hunter2", "type": "secret"},
     ]
-    headers = [{"key": "X-Tenant", "value": "{{tenant}}"}, {"key": "X-Partner", "value": "{{partner}}"}]
+    headers = [
+        {"key": "X-Tenant", "value": "{{tenant}}"},
+        {"key": "X-Off", "value": "{{tenant}}", "disabled": True},
+        {"key": "X-Partner", "value": "{{partner}}"},
+    ]
     asked = request("{{baseUrl}}/books?shelf={{tenant}}&id={{id}}&via={{partner}}&since={{since}}", header=headers)
-    (tmp_path / "shop.json").write_text(json.dumps(exported(asked)))
-    (tmp_path / "staging.json").write_text(json.dumps({"name": "Staging", "values": values}))
+    exported = {"collection": collection(asked), "environment": {"name": "Staging", "values": values}}
+    for name, part in (("shop", "collection"), ("staging", "environment")):
+        (tmp_path / f"{name}.json").write_text(json.dumps({part: exported[part]} if wrapped else exported[part]))
     made = create_server(tmp_path, source=tmp_path / "shop.json", name="shop", overlays=[tmp_path / "staging.json"])
     assert [file for file in made.path.rglob("*") if file.is_file() and b"hunter2" in file.read_bytes()] == []
     config = ApiConfig(document="api/collection.json", overlays=("api/overlays/staging.json",))
@@ -344,7 +349,7 @@ def test_environment_overrides_variables_without_its_secrets(tmp_path: Path, exp
     (books,) = api.operations
     assert [*api.servers] == ["https://staging.shop.test/v1"]
     assert {one.name: one.schema.get("default") for one in books.parameters} == {
-        "shelf": "acme", "id": None, "since": None, "X-Tenant": "acme",
+        "shelf": "acme", "id": None, "since": None, "X-Tenant": "acme", "X-Off": None,
     }  # fmt: skip
     assert {(one.place, one.parameter) for one in api.security_schemes} == {("header", "X-Partner"), ("query", "via")}
 
@@ -353,3 +358,9 @@ def test_environment_of_another_document_is_a_problem(reader: SourceReader) -> N
     document = load(reader.write({"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "paths": {}}))
     overlay = load_overlay(reader.write({"values": [{"key": "host", "value": "shop.test"}]}, "staging.json"))
     assert [problem.code for problem in apply_overlays(document, [overlay]).problems] == ["overlay-unmatched"]
+
+
+@pytest.mark.parametrize(("value", "servers"), [("https://shop.test/v1", ["https://shop.test/v1"]), ("shop.test", [])])
+def test_secret_variable_is_a_base_url_only_with_a_scheme(reader: SourceReader, value: str, servers: list[str]) -> None:
+    variable = {"key": "baseUrl", "value": value, "type": "secret"}
+    assert [*reader.api(collection(request(), variable=[variable])).servers] == servers

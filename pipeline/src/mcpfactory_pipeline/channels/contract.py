@@ -11,6 +11,7 @@ import re
 import tomllib
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"
 _SHOWN: Final = 5  # maximum number of changes in a message
-_WIDTH: Final = 200  # columns of a change
+_WIDTH: Final = 200  # maximum characters of a change in a message
 _RECORDED: Final = 50  # maximum number of breaking changes that an approval records
 _LARGEST: Final = 50_000_000  # maximum bytes of a manifest in a wheel
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
@@ -181,7 +182,7 @@ def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) 
 class BreakingChanges:
     """Changes that break callers of a release.
 
-    `count` is None if it is unknown. `messages` is empty if a tool list is not on this machine.
+    If a tool list is not on this machine, `messages` is empty. If the number is also unknown, `count` is None.
     """
 
     count: int | None = 0
@@ -189,12 +190,12 @@ class BreakingChanges:
 
     @property
     def recorded(self) -> tuple[str, ...]:
-        """Return the changes that an approval records."""
+        """The messages that an approval records."""
         return self.messages[:_RECORDED]
 
     @property
     def named(self) -> str:
-        """Return the first changes as text that follows a sentence; "" without messages."""
+        """The first messages after a colon, as the end of a sentence; "" without messages."""
         more = f" and {len(self.messages) - _SHOWN} more" if len(self.messages) > _SHOWN else ""
         return f": {'; '.join(self.messages[:_SHOWN])}{more}" if self.messages else ""
 
@@ -204,21 +205,18 @@ def find_breaking_changes(
 ) -> BreakingChanges:
     """Return the changes of a candidate that break callers of a release.
 
-    The number is the one that `validate` recorded, else that of the tool lists on this machine.
+    `validate` records their number. Without this record, the tool lists on this machine are compared.
     """
-    count = count_breaking_changes(state.candidates[candidate], offered) if offered else 0
-    if offered is None or count == 0:
+    if offered is None or (count := count_breaking_changes(state.candidates[candidate], offered)) == 0:
         return BreakingChanges()
     folder = workspace.artifacts / state.server
-    try:
+    with suppress(StateError):
         before, after = (stored_contract(folder / name) for name in (offered.candidate, candidate))
-    except StateError:
-        return BreakingChanges(count)
-    if before is None or after is None:
-        return BreakingChanges(count)
-    changes = compare_contracts(before, after).changes
-    messages = tuple(truncate(join_lines(one.message), _WIDTH) for one in changes if one.kind == "breaking")
-    return BreakingChanges(len(messages) if count is None else count, messages)
+        if before and after:
+            changes = compare_contracts(before, after).changes
+            messages = tuple(truncate(join_lines(one.message), _WIDTH) for one in changes if one.kind == "breaking")
+            return BreakingChanges(len(messages) if count is None else count, messages)
+    return BreakingChanges(count)
 
 
 def find_contract(workspace: Workspace, state: ServerState, against: str = "") -> Contract:

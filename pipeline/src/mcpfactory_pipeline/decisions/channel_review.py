@@ -66,8 +66,8 @@ class ChannelReview:
         self, candidate: str, *, stale: Sequence[str] = (), drift: Sequence[PromotionBlocker] = ()
     ) -> list[PromotionBlocker]:
         """Return the reasons why a candidate cannot be promoted to the channel."""
-        offered, breaking = self.state.channels.get(self.policy.name), self.breaking(candidate)
-        known, broken = self.state.candidates[candidate], ""
+        offered, known, broken = self.state.channels.get(self.policy.name), self.state.candidates[candidate], ""
+        breaking = self.breaking(candidate) if self.policy.keeps_contract else BreakingChanges()
         # An adopted server has the version of its authors, so only an approval can accept the changes.
         if offered and breaking.count and "kind" not in known.facts:
             words = describe_broken_contract(known.version, offered, breaking.count)
@@ -83,7 +83,7 @@ class ChannelReview:
             drift=drift,
             broken=broken,
         )
-        if offered and self.has_unnamed_changes(candidate, breaking) and "approval" not in {one.kind for one in found}:
+        if offered and self.has_unnamed_changes(candidate) and "approval" not in {one.kind for one in found}:
             words = f"no approval names the changes that break callers of {offered.version}{breaking.named}"
             command = approve_command(self.state.server, self.policy, candidate)
             found.append(PromotionBlocker("approval", words, command))
@@ -98,19 +98,18 @@ class ChannelReview:
         )
 
     def breaking(self, candidate: str) -> BreakingChanges:
-        """Return the changes that break callers of the channel's release; none if the channel ignores such changes."""
-        if not self.policy.keeps_contract:
-            return BreakingChanges()
-        offered = self.state.channels.get(self.policy.name)
-        return find_breaking_changes(self.workspace, self.state, candidate, offered)
+        """Return the changes that break callers of the channel's release."""
+        return find_breaking_changes(self.workspace, self.state, candidate, self.state.channels.get(self.policy.name))
 
-    def has_unnamed_changes(self, candidate: str, breaking: BreakingChanges) -> bool:
-        """Return True if a required approval exists, but no approval names all changes that break callers.
+    def has_unnamed_changes(self, candidate: str) -> bool:
+        """Return True if an approval must name the changes that break callers, and no approval names all of them.
 
         An approval names the changes since the release that the channel offered at that time.
         """
-        if not self.policy.approvals:
+        if not (self.policy.approvals and self.policy.keeps_contract):
             return False
+        wanted = set(self.breaking(candidate).recorded)
         made = decisions_about(self.state.timeline, self.policy.name, candidate)
-        named = (set(event.get("breaking", ())) for event in made if event["event"] == "approved")
-        return bool(breaking.messages) and not any(set(breaking.recorded) <= each for each in named)
+        return bool(wanted) and not any(
+            wanted <= {*one.get("breaking", ())} for one in made if one["event"] == "approved"
+        )

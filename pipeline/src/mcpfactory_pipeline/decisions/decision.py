@@ -15,7 +15,7 @@ from mcpfactory_pipeline.base.text import normalize_reason
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw_project
-from mcpfactory_pipeline.channels.contract import BreakingChanges, find_breaking_changes
+from mcpfactory_pipeline.channels.contract import BreakingChanges
 from mcpfactory_pipeline.decisions.channel_review import ChannelReview
 from mcpfactory_pipeline.decisions.drift import (
     adopted_offer_commands,
@@ -87,11 +87,11 @@ class Decision:
         way = ", then ".join(adopted_offer_commands(self.workspace, server, self.state, self.policy.name))
         return [replace(blocker, command=way) for blocker in found]
 
-    def breaking(self, candidate: str) -> tuple[BreakingChanges, str]:
-        """Return the changes that break callers of the channel's current candidate, and their description or ""."""
-        offered = self.state.channels.get(self.policy.name)
-        found = find_breaking_changes(self.workspace, self.state, candidate, offered)
-        return found, breaking_changes_line(found, offered, self.policy.name, self.state.server)
+    def callers(self, breaking: BreakingChanges) -> str:
+        """Describe changes that break callers of the channel's release, or return ""."""
+        return breaking_changes_line(
+            breaking, self.state.channels.get(self.policy.name), self.policy.name, self.state.server
+        )
 
     @property
     def state(self) -> ServerState:
@@ -243,10 +243,10 @@ def approve(
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.summary("validate").get("waived", 0)
         decision.blockers(chosen)  # a failed query must raise its error before the decision is recorded
-        breaking, callers = decision.breaking(chosen)
+        breaking = decision.review.breaking(chosen)
         made = decision.record("approved", chosen, sign_with=sign_with, breaking=breaking.recorded)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
-        proof = [*filter(None, [callers]), *describe_check_results(known)]
+        proof = [*filter(None, [decision.callers(breaking)]), *describe_check_results(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
         return {**made, **about, **rests_on}
 
@@ -254,8 +254,7 @@ def approve(
 def _refuse_repeated(decision: Decision, candidate: str) -> None:
     """Refuse a second approval, unless the first lacks a required signature or does not name all breaking changes."""
     state, events, channel = decision.state, decision.transaction.events, decision.policy.name
-    review = decision.review
-    if review.has_unnamed_changes(candidate, review.breaking(candidate)):
+    if decision.review.has_unnamed_changes(candidate):
         return
     if decision.policy.signed and current_actor() in approval_signature_faults(
         decision.workspace, state, events, channel, candidate

@@ -55,7 +55,7 @@ def promote(
         if decision.state.offered(channel) == chosen:
             _fill_channel(decision, chosen)
             return {**decision.about(chosen), "already": True, "pruned": {}, "callers": "", **rests_on}
-        callers = decision.breaking(chosen)[1]
+        callers = decision.callers(decision.review.breaking(chosen))
         decision.refresh_offer(f"promoted to {channel}")
         _refuse_move(decision, chosen)
         _fill_channel(decision, chosen)

@@ -233,7 +233,8 @@ class Update(Operation):
         message = f"{'would update' if context.dry_run else 'updated'} {made.server}"
         following = f"mcpfactory pipeline run {made.server}"
         state = isolate_server_errors(made.server, partial(Store(context.workspace).state, made.server))
-        if not isinstance(state, BrokenServer) and state.channels:  # a channel never offers other bytes of a version
+        # Channels refuse a version with changed files, so a change of an offered version needs a new version.
+        if not isinstance(state, BrokenServer) and state.channels:
             release = f"git commit, mcpfactory release apply {made.server}"
             following = f"mcpfactory diff {made.server}, {release}, then {following}"
         return _result(message, made, context, following)

@@ -21,7 +21,7 @@ class PromotionGate:
     """A gate: `read` returns a fact, `opens` compares the fact with the limit, and `message` explains a closed gate.
 
     `read` also receives the channel's current release, if any. If the fact is a date, its age in days is compared. A
-    gate with `switch` has no limit: its setting is `true` or missing.
+    gate with `switch` has no limit: its setting is `true` or `false`.
     """
 
     read: Callable[[Candidate, Release | None], Any]
@@ -68,7 +68,7 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
 
 
 def describe_broken_contract(version: str, offered: Release, breaking: int) -> str:
-    """Describe a version that is too low for changes that break callers of a release; "" if it is high enough."""
+    """Describe changes that break callers and require a higher version; "" if the version is high enough."""
     if not breaking or is_sufficient_step(offered.version, version, "major"):
         return ""
     least = next_version(offered.version, "major")
@@ -76,7 +76,7 @@ def describe_broken_contract(version: str, offered: Release, breaking: int) -> s
 
 
 def describe_breaking_changes(number: int) -> str:
-    """Return `1 change breaks` or `2 changes break`."""
+    """Return a number of changes as subject and verb: `1 change breaks`, `2 changes break`."""
     return f"{pluralize(number, 'change')} {'breaks' if number == 1 else 'break'}"
 
 

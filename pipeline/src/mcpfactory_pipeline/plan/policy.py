@@ -114,8 +114,8 @@ def find_promotion_blockers(
     """Return the obstacles between a candidate and a channel.
 
     `checks` are the names of the stages that check candidates. `due` describes the checks that must run again
-    (`stale_checks`). `drift` are the differences from the adopted version (`drift_blockers`). `broken` describes changes
-    that break callers, if the version is too low for them. A person should remove the obstacles in the returned order.
+    (`stale_checks`). `drift` are the differences from the adopted version (`drift_blockers`). `broken` describes
+    changes that break callers, if they require a higher version. A person should remove the obstacles in the returned order.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []
@@ -135,7 +135,9 @@ def find_promotion_blockers(
         command = f"mcpfactory release apply {server}" if channel.source else f"{run} --again build"
         found.append(PromotionBlocker("gate", words, command))
     closed = closed_gates(channel.gates, known, state.channels.get(name), today=now.date())
-    for gate, words in (closed | ({"contract": broken} if broken else {})).items():
+    if broken:
+        closed["contract"] = broken
+    for gate, words in closed.items():
         found.append(PromotionBlocker("gate", words, GATES[gate].remedy.format(server=server, channel=name)))
     if channel.source is None:
         return found

@@ -21,7 +21,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         template = Lockfile.read(server.folder).template
     except LockfileError as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
-    origin = {"template": shorten_hash(template)} if template else {}  # for drift
+    origin = {"template": shorten_hash(template)} if template else {}  # `views.drift` compares it with later versions
     if server.document is None:
         return StageOutputs("passed", "not made from an API document: nothing to generate", origin)
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only this job needs it

@@ -34,7 +34,7 @@ PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # folder that the test 
 _KEPT: Final = "tests.json"  # file with the tests that a candidate passed
 _LARGEST: Final = 1 << 26  # maximum bytes of a record
 _SHOWN: Final = 3  # maximum tests that a message lists
-_REASON: Final = 200  # columns of an exception in a message
+_REASON: Final = 200  # maximum characters of an exception in a message
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,9 +142,8 @@ def _template(case: _DriftInputs) -> Iterator[Drift]:
 def _merged_with(case: _DriftInputs) -> str:
     """Return the version of the template that the user's files contain; `none` if unknown."""
     record, now = case.generated, case.inputs.get("generate", {}).get("generated")
-    if record is not None and record.inputs.get("generated") == now:
-        return shorten_hash(str(record.summary.get("template", ABSENT)))
-    return shorten_hash(str(_lock(case).get("template", ABSENT)))
+    known = _lock(case) if record is None or record.inputs.get("generated") != now else record.summary
+    return shorten_hash(str(known.get("template", ABSENT)))
 
 
 def _moved(case: _DriftInputs) -> Iterator[Drift]:

@@ -375,15 +375,12 @@ class InboxReader:
                 return
 
     def _failed(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any], name: str) -> InboxItem:
-        """Return the item for a failed stage, with the channels that offer the candidate which failed."""
+        """Return the item for a failed stage, with the channels that offer the failed candidate."""
         message, command = f"{name} failed: {self._finding(state, name)}", _inspect_command(server, name)
-        candidate = state.stages[name].candidate or ""
-        if offering := [
-            channel.name for channel in self.channels[1:] if candidate and state.offered(channel.name) == candidate
-        ]:
-            message += (
-                f"; {', '.join(offering)} offers this candidate, {state.candidates[candidate].version} ({candidate})"
-            )
+        candidate = state.stages[name].candidate
+        offering = ", ".join(one.name for one in self.channels[1:] if state.offered(one.name) == candidate)
+        if candidate and offering:
+            message += f"; {offering} offers this candidate, {state.candidates[candidate].version} ({candidate})"
         if row["stages"][name]["stale"]:
             message, command = f"{message}; what it reads has changed since", f"mcpfactory pipeline run {server.name}"
         return InboxItem("failed", server.name, name, message, command)

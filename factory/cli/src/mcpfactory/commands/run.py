@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -177,20 +178,18 @@ def call(
 
 
 def _hint_credentials(server: Any, error: str) -> None:
-    """Print how to set the credentials whose variables an error names."""
+    """Print how to set or check the credentials whose variables an error names."""
     from mcpfactory_pipeline.base.errors import StageError
     from mcpfactory_pipeline.workspace.api_addresses import security_scheme_statuses
     from mcpfactory_pipeline.workspace.coverage import inspection_report
 
     with suppress(StageError):
         data = (inspection_report(server.folder) or {}).get("credentials") or {"schemes": ()}
-        for row in data["schemes"]:
-            if named := [variable for variable in row["variables"] if variable in error]:
-                statuses = {one.scheme: one for one in security_scheme_statuses(server.name, data, os.environ)}
-                check = (
-                    f"check the value of {' and '.join(named)}; mcpfactory doctor {server.name} lists the credentials"
-                )
-                output.hint(statuses[row["name"]].hint or check)
+        statuses, words = security_scheme_statuses(server.name, data, os.environ), re.findall(r"\w+", error)
+        for row, status in zip(data["schemes"], statuses, strict=True):
+            if named := " and ".join(variable for variable in row["variables"] if variable in words):
+                check = f"check the value of {named}; mcpfactory doctor {server.name} lists the credentials"
+                output.hint(status.hint or check)
 
 
 class _File(NamedTuple):
@@ -264,7 +263,7 @@ def _argument_value(schema: Any, given: str | _File) -> Any:
 
 
 def _parsed_value(schema: Any, text: str) -> Any:
-    """Return the value of a text, with an array for the text of a single item."""
+    """Return the value of a text. If the schema wants an array, a single item becomes an array."""
     from mcpfactory_runtime.schemas.value_validation import has_json_type, parse_argument_text
 
     value, kinds = parse_argument_text(schema, text), types_of(schema)

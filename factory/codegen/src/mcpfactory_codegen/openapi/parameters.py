@@ -16,7 +16,7 @@ from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Sty
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
 """Header parameters that OpenAPI ignores, except `Authorization` (3.1 §4.8.12.1)."""
 _ALWAYS_SENT: Final = frozenset({"content-length", "host"})
-"""Headers that the HTTP client sends with each request for which they are defined."""
+"""Headers that the HTTP client sends itself, so that an operation may require them."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _EXPRESSION: Final = re.compile(r"\{([.;+/#]*)([^{}=:?]*?)(?:=([^{}]*))?([*+]?)\}")

@@ -17,7 +17,7 @@ from typing import Any, Final
 from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.read.document import MAX_BYTES, Document, DocumentError, DocumentFile
 from mcpfactory_codegen.read.parse import ParseError, parse
-from mcpfactory_codegen.sources.postman_copies import overlay_of_postman_environment
+from mcpfactory_codegen.sources.postman_secrets import overlay_of_postman_environment
 
 _VERSIONS: Final = re.compile(r"1\.[01](\.\d+)?\Z")
 _NO_CHANGE: Final = object()

@@ -20,7 +20,7 @@ from mcpfactory_codegen.sources.graphql import (
     translate_sdl,
 )
 from mcpfactory_codegen.sources.postman import is_postman, translate_postman
-from mcpfactory_codegen.sources.postman_copies import strip_secrets
+from mcpfactory_codegen.sources.postman_secrets import strip_secrets
 from mcpfactory_codegen.sources.translation_helpers import Translation
 
 

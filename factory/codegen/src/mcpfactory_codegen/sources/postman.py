@@ -85,7 +85,7 @@ class _PostmanRequest:
 
 
 class _Variables(dict[str, str]):
-    """Values of variables by name, with REDACTED for a variable of the type `secret`."""
+    """Values of variables by name. The value of a variable of the type `secret` is REDACTED, except a URL."""
 
     def __init__(self, *nodes: dict[str, Any]) -> None:
         found = {
@@ -101,7 +101,7 @@ class _Variables(dict[str, str]):
         return REDACTED if text(node, "type") == "secret" and "://" not in written else written
 
     def filled(self, value: Any) -> Any:
-        """Return a value with the values of its variables, or unchanged if one of them is unknown."""
+        """Replace the variables in a value. If one of them is unknown, return the value unchanged."""
         known = isinstance(value, str) and all(self.get(name) for name in VARIABLE.findall(value))
         return _filled(value, self) if known else value
 
@@ -239,19 +239,20 @@ def _query(address: _Address) -> Iterator[dict[str, Any]]:
         if not name or is_credential_parameter("query", name) or address.variables.is_credential(known.get("value")):
             continue
         kind: dict[str, Any] = {"type": "string"}
-        value = address.variables.filled(known.get("value"))
-        varies = VARIABLE.search(text(known, "value")) is not None and known.get("disabled") is not True
-        # like a literal ID in a path, the ID in a variable is one example of many
-        if count == 1 and varies and _is_usable(value) and not is_data(value):
+        value = _sent_value(known, address.variables)
+        # An ID in a variable is only an example, like a literal ID in a path.
+        if count == 1 and value and VARIABLE.search(text(known, "value")) and not is_data(value):
             kind["default"] = value
         about = without_empty(description=_described(known), required=_is_required(known))
-        about |= plain_example(name, value) if count == 1 else {}
+        about |= plain_example(name, address.variables.filled(known.get("value"))) if count == 1 else {}
         yield {"name": name, "in": "query", "schema": {"type": "array", "items": kind} if count > 1 else kind, **about}
 
 
-def _is_usable(value: str) -> bool:
-    """Return True for a text that is neither empty nor secret, and has no unknown variable."""
-    return bool(value) and REDACTED not in value and VARIABLE.search(value) is None
+def _sent_value(node: dict[str, Any], variables: _Variables) -> str:
+    """Return the text that a parameter sends; "" if the parameter is disabled, or if the text is secret or unknown."""
+    value = variables.filled(node.get("value"))
+    known = isinstance(value, str) and REDACTED not in value and VARIABLE.search(value) is None
+    return value if known and node.get("disabled") is not True else ""
 
 
 def _headers(one: _PostmanRequest, address: _Address) -> Iterator[dict[str, Any]]:
@@ -260,11 +261,9 @@ def _headers(one: _PostmanRequest, address: _Address) -> Iterator[dict[str, Any]
             continue
         if address.variables.is_credential(node.get("value")):
             continue
-        value = address.variables.filled(node.get("value"))
-        fixed = isinstance(value, str) and _is_usable(value) and node.get("disabled") is not True
-        about = without_empty(description=_described(node), required=True if fixed else _is_required(node))
-        schema = {"type": "string", "default": value} if fixed else {"type": "string"}
-        yield {"name": name, "in": "header", "schema": schema, **about}
+        value = _sent_value(node, address.variables)
+        about = without_empty(description=_described(node), required=True if value else _is_required(node))
+        yield {"name": name, "in": "header", "schema": {"type": "string", **without_empty(default=value)}, **about}
 
 
 def _is_required(node: dict[str, Any]) -> bool | None:

@@ -1,4 +1,4 @@
-"""Copies of Postman collections and environments without credentials."""
+"""Removal of credentials from Postman collections and environments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from mcpfactory_codegen.sources.translation_helpers import (
     text,
 )
 
-# The JSONPath of `info`, or of the collection in a document that wraps it. It matches nothing in other documents.
+# JSONPath of a collection's `info`, or of the collection in an export that wraps it. The translation reads `variable` of
+# both. The path matches nothing in other documents, so that the overlay is reported as unmatched.
 _ENVIRONMENT_TARGET: Final = "$[?@.schema || @._postman_id || @.info.schema || @.info._postman_id]"
 _SETTINGS: Final = frozenset(
     {
