@@ -6,6 +6,7 @@ decide are rehearsed.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -202,6 +203,13 @@ def test_an_approval_says_what_still_keeps_the_channel_closed_and_what_to_type_t
     assert "aged stays closed to it: 1 of 2 approvals missing, from ada\n" in other
     assert re.search(r"aged stays closed to it: 23 h 5\d min of 1 d in staging left", other)
     assert "next: mcpfactory inbox waiting" in other
+
+
+def test_promotions_that_are_due_say_what_waits_and_why(shell: InProcessCli) -> None:
+    promote = ("pipeline", "promote", "--due", "--channel", "aged", "--dry-run")
+    assert re.search(r"^waiting \S+ \(\w+\) waits: .*2 of 2 approvals missing", shell(*promote).err, re.MULTILINE)
+    waiting = json.loads(shell(*promote, "--json").out)["waiting"]
+    assert parse({one["server"]: one["hint"] for one in waiting}["waiting"])
 
 
 def test_an_approval_that_leaves_the_soak_says_in_how_long_to_promote(tmp_path: Path) -> None:

@@ -125,6 +125,17 @@ def test_a_failure_behind_a_channel_moves_it_back_holds_it_and_says_so(books):
     assert verify(books.space) == []
 
 
+def test_a_failed_check_behind_production_moves_production_back_and_leaves_staging(books):
+    books.configure(CHANNELS, SMOKE.replace("channel:staging", "channel:production"))
+    for text, outcome in (("good", "passed"), ("bad", "failed")):
+        books.run(text)
+        books.promote()
+        assert books.run() == outcome
+    assert offered(books.space, "production") == [b"good"]
+    assert offered(books.space, "staging") == [b"bad"]
+    assert set(books.state.holds) == {"production"}
+
+
 def test_a_failure_behind_a_channel_is_pending_beside_the_failure_of_a_newer_candidate(books):
     books.configure(CHANNELS, SMOKE.replace("channel:staging", "channel:production").replace("rollback", "stop"))
     books.run("bad")

@@ -50,13 +50,16 @@ def test_a_timer_promotes_what_is_due_and_nothing_else(books, workspace, run):
     decision.hold(books.workspace, "notes", "production", reason="audit", stages=STAGES)
     due = {"stages": STAGES, "clock": books.clock}
     books.clock.at = shipped_at(books)
-    assert promote_due(books.workspace, "production", **due) == []
+    assert all("waits_for" in one for one in promote_due(books.workspace, "production", **due))
     books.clock.pass_(days=2)
-    (rehearsed,) = promote_due(books.workspace, "production", dry_run=True, **due)
+    rehearsed, waits = promote_due(books.workspace, "production", dry_run=True, **due)
+    assert waits["server"] == "notes"
+    assert "audit" in waits["waits_for"]
+    assert waits["hint"].startswith("mcpfactory pipeline unhold notes")
     assert (rehearsed["server"], rehearsed["dry_run"]) == ("books", True)
-    (moved,) = promote_due(books.workspace, "production", **due)
+    moved, _ = promote_due(books.workspace, "production", **due)
     assert (moved["server"], moved["candidate"]) == ("books", books.state.candidate)
-    assert promote_due(books.workspace, "production", **due) == []
+    assert [one["server"] for one in promote_due(books.workspace, "production", **due)] == ["notes"]
 
 
 def test_without_settings_there_are_staging_and_production_which_asks_for_an_approval(workspace):

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.decisions.channel_review import is_older_than_offer, pe
 from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision
 from mcpfactory_pipeline.decisions.integrity import refuse_faults, require_integrity
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
-from mcpfactory_pipeline.plan.policy import approve_command, describe_decision, unhold_command
+from mcpfactory_pipeline.plan.policy import PromotionBlocker, approve_command, describe_decision, unhold_command
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
@@ -95,10 +95,14 @@ def _refuse_move(decision: Decision, candidate: str) -> None:
     server, channel = decision.state.server, decision.policy.name
     _refuse_older(decision, candidate)
     if blockers := decision.blockers(candidate):
-        words = "; ".join(blocker.message for blocker in blockers)
+        words = _describe_blockers(blockers)
         raise PromotionError(
             f"candidate {candidate} of {server} cannot be promoted to {channel}: {words}", hint=blockers[0].command
         )
+
+
+def _describe_blockers(blockers: Sequence[PromotionBlocker]) -> str:
+    return "; ".join(blocker.message for blocker in blockers)
 
 
 def promote_due(
@@ -111,7 +115,8 @@ def promote_due(
 ) -> list[dict[str, Any]]:
     """Promote all candidates of the preceding channel that the policy permits.
 
-    A failed promotion is reported with `error` and `hint`.
+    A failed promotion is reported with `error` and `hint`. A candidate that the policy does not permit is reported with
+    `waits_for` (the unmet requirements) and `hint`.
     """
     servers, broken = workspace.load_servers()
     done: list[dict[str, Any]] = [
@@ -121,7 +126,11 @@ def promote_due(
         try:
             with open_decision(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as decision:
                 due = pending_candidate(decision.state, decision.policy)
-                if not due or decision.blockers(due):
+                if not due:
+                    continue
+                if blockers := decision.blockers(due):
+                    waits_for = _describe_blockers(blockers)
+                    done.append({**decision.about(due), "waits_for": waits_for, "hint": blockers[0].command})
                     continue
             done.append(
                 promote(

@@ -95,6 +95,9 @@ class PromoteResult(DecisionResult):
     """Result of one promotion, or of all promotions that the policy allows now."""
 
     promoted: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: the promoted candidates.")
+    waiting: tuple[dict[str, Any], ...] = Field(
+        default=(), description="With `due`: candidates with unmet requirements, and a hint."
+    )
     failed: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: servers with an error and a hint.")
 
     def errors(self) -> list[tuple[str, str]]:
@@ -110,7 +113,10 @@ class PromoteResult(DecisionResult):
         if self.server:
             return self.details
         none = f"no candidate to promote to {self.channel}; mcpfactory inbox lists what needs your attention"
-        return () if self.promoted or self.failed else (none,)
+        waiting = tuple(
+            f"{one['server']} {one['version']} ({one['candidate']}) waits: {one['waits_for']}" for one in self.waiting
+        )
+        return waiting if self.promoted or self.failed else (*waiting, none)
 
 
 class RetireResult(OperationResult):
@@ -294,7 +300,7 @@ class Promote(Decision):
         found = promote.promote_due(
             context.workspace, self.channel, dry_run=context.dry_run, stages=context.stages, clock=context.clock
         )
-        promoted = tuple(one for one in found if "error" not in one)
+        promoted = tuple(one for one in found if not {"error", "waits_for"} & set(one))
         lines = []
         for one in promoted:
             lines.append(f"{one['server']} {one['version']} ({one['candidate']}) is in {self.channel}")
@@ -306,6 +312,7 @@ class Promote(Decision):
             channel=self.channel,
             dry_run=context.dry_run,
             promoted=promoted,
+            waiting=tuple(one for one in found if "waits_for" in one),
             failed=tuple(one for one in found if "error" in one),
         )
 
