@@ -346,9 +346,12 @@ def judge_tests(code: int, observed: ObservedTests | None) -> StageOutputs:
     if code == 0 and bad == 0 and observed.passed:
         return StageOutputs("passed", f"{len(observed.passed)} passed{observed.missing()}", facts)
     if bad:
-        named = first_test_names([*observed.failed, *observed.errors])
+        failed = f"{len(observed.failed)} of {facts['tests'] - len(observed.errors)} tests failed"
+        uncollected = f"{pluralize(len(observed.errors), 'test file')} cannot be collected"
+        found = [(failed, observed.failed), (uncollected, observed.errors)]
+        said = "; ".join(f"{what}: {first_test_names(names)}" for what, names in found if names)
         first = f"; first: {observed.reason}" if observed.reason else ""
-        return StageOutputs("failed", f"{bad} of {facts['tests']} tests failed: {named}{first}", facts)
+        return StageOutputs("failed", f"{said}{first}", facts)
     if code in {0, 5}:
         return StageOutputs("failed", f"no test passed{observed.missing()}", facts)
     return StageOutputs("failed", f"pytest ended with exit {code}; see the log", facts)

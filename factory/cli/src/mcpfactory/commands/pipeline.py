@@ -270,20 +270,24 @@ def prune(
     candidates that are or were in a channel.
 
     With --history, no files are deleted. Decisions, promotions, and results that the state depends on stay in the
-    histories. Commit the histories first, because only Git keeps the replaced lines.
+    histories. A history with uncommitted changes is refused, because only Git keeps the replaced lines.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.candidate import prune as prune_files
 
     if history:
-        from mcpfactory_pipeline.state.store import compact_histories
+        from mcpfactory_pipeline.state.verify import compact_histories
 
-        replaced = compact_histories(selected_workspace(), names or (), days=days, dry_run=dry_run)
+        replaced, broken = compact_histories(selected_workspace(), names or (), days=days, dry_run=dry_run)
         if as_json:
             output.data(replaced)
-            return
-        for server, count in replaced.items():
-            output.line(f"{server}: {pluralize(count, 'event')} {'would be ' if dry_run else ''}replaced by one")
+        else:
+            for server, count in replaced.items():
+                output.line(f"{server}: {pluralize(count, 'event')} {'would be ' if dry_run else ''}replaced by one")
+        for one in broken:
+            output.error(f"{one.name}: {one.message}", one.hint)
+        if broken:
+            raise typer.Exit(Exit.SYSTEM_ERROR)
         return
     found = prune_files(selected_workspace(), names or None, dry_run=dry_run)
     if as_json:
