@@ -69,6 +69,8 @@ def _(typed: str, code: int, *said: str, change: Change | None = None, place: st
 MISTAKES = (
     # the command line
     _("pipline status", 2, "No such command 'pipline'", "'pipeline'"),
+    _("release", 2, "Missing command", "mcpfactory release plan|apply|"),
+    _("release shop", 2, "No such command 'shop'", "mcpfactory release plan|apply|"),
     _("pipeline inbox", 2, "No such command 'inbox'", "mcpfactory inbox"),
     _("promote shop", 2, "No such command 'promote'", "mcpfactory pipeline promote"),
     _("pipeline stauts", 2, "No such command 'stauts'", "'status'"),
