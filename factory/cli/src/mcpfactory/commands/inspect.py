@@ -218,9 +218,14 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
     from mcpfactory_pipeline.workspace.coverage import operation_name
 
     operation = tool["operation"]
-    bound = {argument: f"({where['in']})" if "in" in where else "" for argument, where in tool["arguments"].items()}
-    arguments = ", ".join(f"{printable_line(argument)}{where}" for argument, where in bound.items())
+    arguments = ", ".join(printable_line(_argument_cell(*one)) for one in tool["arguments"].items())
     return (tool["name"], operation_name(operation) if operation else "-", arguments or "-", str(tool["tokens"]))
+
+
+def _argument_cell(name: str, bound: dict[str, Any]) -> str:
+    """Return an argument with its place in the request, and with its name there, if that name differs."""
+    other = "" if bound.get("name", name) == name else f" {bound['name']}"
+    return f"{name}({bound['in']}{other})" if "in" in bound else name
 
 
 def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
