@@ -347,7 +347,7 @@ class _TestFile:
             return DeclaredTestOutcome(test, (f"the server has no tool {test.tool}",))
         if self.mode == "live" and (tool.get("annotations") or {}).get("readOnlyHint") is not True:
             return DeclaredTestOutcome(test, skipped="it is not marked readOnlyHint, and live tests only read")
-        seen = len(stub.mismatches) if stub else 0
+        seen, unanswered = (len(stub.mismatches), len(stub.unanswered)) if stub else (0, 0)
         try:
             result = await client.call_tool(test.tool, dict(test.arguments))
         except ProtocolError as error:
@@ -355,6 +355,9 @@ class _TestFile:
         result = mask_secrets(result, self.setup.secrets)
         faults = declared_test_faults(test, result, self._snapshot(test, result))
         faults += [f"unexpected API request: {told}" for told in (stub.mismatches[seen:] if stub else ())]
+        if faults and stub and (missing := stub.unanswered[unanswered:]):  # this cause explains all faults
+            record = f"mcpfactory test {self.file.parent.parent.name} --record URL"
+            faults = [f"no recording answers {missing[0]}; hint: {record}"]
         return DeclaredTestOutcome(test, tuple(faults))
 
     def _snapshot(self, test: DeclaredTest, result: Mapping[str, Any]) -> str | None:
