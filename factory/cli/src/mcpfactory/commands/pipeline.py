@@ -84,21 +84,18 @@ def status(
             elif half := row.get("half_written"):
                 output.note(f"{row['server']}: {half['message']}")
                 output.hint(half["hint"])
-        _note_development_builds(
-            {
-                row["server"]: stated
-                for row in rows
-                if (stated := row["stages"].get("build", {}).get("summary", {}).get("stated"))
-            }
-        )
+        built = {row["server"]: row["stages"].get("build", {}).get("summary", {}) for row in rows}
+        _note_development_builds([server for server, summary in built.items() if summary.get("stated")])
 
 
-def _note_development_builds(stated: dict[str, str]) -> None:
-    """Print which servers need a new version. `stated` has the version in the sources by server."""
-    if stated:
-        named = ", ".join(f"{server} {version}" for server, version in stated.items())
-        output.note(f"development builds, because these versions were released with different bytes: {named}")
-        output.hint(f"mcpfactory release apply {' '.join(stated)}")
+def _note_development_builds(servers: Sequence[str]) -> None:
+    """Print which servers need a new version."""
+    from mcpfactory_pipeline.base.text import pluralize
+
+    if servers:
+        builds = pluralize(len(servers), "development build")
+        output.note(f"{builds}: the version in the sources was released with different bytes")
+        output.hint(f"mcpfactory release apply {' '.join(servers)}")
 
 
 def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
