@@ -67,6 +67,7 @@ def inspect(name: OptionalName = "", start: _Start = False, client: _Client = ""
         output.table(("WORKFLOW", "TOOLS"), [(one["name"], ", ".join(one["steps"])) for one in workflows])
     if len(profiles := shown.get("offer", {}).get("profiles", {})) > 1:
         offer = shown["offer"]
+        output.line()
         output.line(f"offered: mode {offer['mode']}, profile {offer['profile']}")
         output.line()
         output.table(
@@ -203,7 +204,6 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
         output.line()
         shown = ", ".join(f"{tool['name']} {tool['tokens']}" for tool in expensive)
         output.line(f"most tokens: {shown} ({100 * part // whole} % of all)")
-        output.line()
 
 
 def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
