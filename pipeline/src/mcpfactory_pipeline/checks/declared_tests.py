@@ -129,7 +129,9 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
 
 def _check(where: str, expected: Any) -> None:
     if not isinstance(expected, dict) or not isinstance(expected.get("path"), str):
-        raise ConfigError(f"{where}: an expectation has no path", hint="write a list item such as - {path: $.total, equals: 2}")
+        raise ConfigError(
+            f"{where}: an expectation has no path", hint="write a list item such as - {path: $.total, equals: 2}"
+        )
     _refuse_unknown(where, expected, ("path", *CHECKS))
     if not set(expected) & set(CHECKS):
         raise ConfigError(f"{where}: {expected['path']} has no expected value", hint=f"use one of {', '.join(CHECKS)}")
