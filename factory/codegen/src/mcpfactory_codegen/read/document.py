@@ -347,7 +347,7 @@ class _Loading:
         """Return the error for a document that cannot be read. A known but unsupported kind replaces the reason."""
         if noun := unsupported_kind(raw):
             message = f"{self._origin.source} cannot be read: it is {noun}, which is not supported"
-            hint = "give an OpenAPI document, or write the tools yourself: mcpfactory new NAME --template minimal"
+            hint = "give an OpenAPI document, such as /openapi.json, or write the tools yourself: mcpfactory new NAME --template minimal"
             return DocumentError(message, hint)
         return DocumentError(f"{self._origin.source} is not an API document: {reason}", hint)
 
