@@ -90,11 +90,11 @@ def test_versions_and_candidates_do_not_separate_one_cause():
             "gate",
             name,
             "production",
-            f"{version} ({candidate}) for production: {version} is unreleased",
+            f"{version} ({candidate}) for production: {version} is unreleased in {name}.json",
             f"mcpfactory release apply {name}",
         )
         for name, version, candidate in (("books", "0.1.0+dev1", "aa11"), ("notes", "0.2.0+dev2", "bb22"))
     ]
     assert group_by_cause(gates) == [gates]
-    assert item_cause(gates[0].message, "books") == "production: it is unreleased"
+    assert item_cause(gates[0].message, "books") == "production: it is unreleased in ….json"
     assert next_commands(gates)[0] == "mcpfactory release apply books notes"
