@@ -149,7 +149,10 @@ def history(
     if as_json:
         output.data(events)
         return
-    rows = [(e["at"], actor_of(e), e["event"], " ".join(str(e[k]) for k in _SHOWN_FIELDS if e.get(k))) for e in events]
+    rows = [
+        (e["at"], actor_of(e), e["event"], " ".join(dict.fromkeys(str(e[k]) for k in _SHOWN_FIELDS if e.get(k))))
+        for e in events
+    ]
     output.table(("WHEN", "WHO", "EVENT", "WHAT"), rows)
 
 
