@@ -23,6 +23,10 @@ def test_a_recording_is_made_once_and_replayed_without_the_api(shop):
     assert shop("test", "bookshop").code == 3
     folder = shop.folder / "servers/bookshop/tests"
     (folder / "books.yaml").write_text(TESTS)
+    (first, *_) = shop.at(shop.folder)("test", "bookshop", "--json").data
+    (fault,) = first["faults"]
+    assert "GET /books" in fault
+    assert "hint: mcpfactory test bookshop --record" in fault
     made = shop("test", "bookshop", "--record", shop.environ["MCPF_BOOKSHOP_BASE_URL"])
     assert made.code == 0, made.out + made.err
     assert "bookworm" not in "".join(file.read_text() for file in folder.glob("books.*.json"))

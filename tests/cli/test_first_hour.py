@@ -104,13 +104,17 @@ def test_an_optional_credential_says_how_many_tools_need_it(shop: InProcessCli) 
     assert "needed by 7 of 11 tools" in row
 
 
+def test_inspect_names_the_header_of_an_argument(shop: InProcessCli) -> None:
+    assert "idempotency_key(header Idempotency-Key), lines(body)" in shop("inspect", "bookshop").out
+
+
 def test_a_setting_that_new_suggests_comes_with_file_and_command(
     shop: InProcessCli, tmp_path: Path, document: str
 ) -> None:
     InProcessCli(tmp_path)("init", "ws", "--factory", "index")
-    made = InProcessCli(tmp_path / "ws")("new", "--from-openapi", document, "--name", "books").out
-    assert "servers/books/mcpfactory.toml" in made
-    assert "mcpfactory update books" in made
+    made = InProcessCli(tmp_path / "ws")("new", "--from-openapi", document, "--name", "books")
+    assert "servers/books/mcpfactory.toml: mcpfactory update books" in made.out
+    assert made.err.splitlines()[-1].startswith("next: mcpfactory inspect books")
 
 
 def test_an_exported_dashboard_that_git_would_track_is_noted(shop: InProcessCli, tmp_path: Path) -> None:

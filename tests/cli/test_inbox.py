@@ -9,6 +9,7 @@ import pytest
 from mcpfactory_pipeline.state.state import fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.view import view_text
+from mcpfactory_pipeline.views.inbox import InboxItem, group_by_cause, item_cause, next_commands
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.conftest import InProcessCli
 from tests.cli.recorded_workspaces import finish, make, stage
@@ -69,3 +70,31 @@ def test_no_reason_makes_a_row_or_a_command_of_its_own(shell):
         assert not [line for line in told.splitlines() if line.startswith(("ready", "    mcpfactory pipeline promote"))]
     after = [line for line in shell("inbox", "--show", "0").out.splitlines() if "Grace" in line or "promote" in line]
     assert len(after) == 1
+
+
+def test_servers_with_one_cause_are_one_row(tmp_path):
+    names = [f"shop{number}" for number in range(4)]
+    shell = InProcessCli(make(tmp_path / "ws", *names).root)
+    row, listed, *commands = shell("inbox").out.splitlines()
+    assert row == "never  4 servers  generate: never run"
+    assert listed.strip() == ", ".join(names)
+    assert commands == [f"    mcpfactory pipeline run {name}" for name in names]
+    brief = shell().out.splitlines()
+    assert brief[:4] == [row, listed, commands[0], "    … and 3 commands more: mcpfactory inbox"]
+    assert "  mcpfactory pipeline run" in brief
+
+
+def test_versions_and_candidates_do_not_separate_one_cause():
+    gates = [
+        InboxItem(
+            "gate",
+            name,
+            "production",
+            f"{version} ({candidate}) for production: {version} is unreleased in {name}.json",
+            f"mcpfactory release apply {name}",
+        )
+        for name, version, candidate in (("books", "0.1.0+dev1", "aa11"), ("notes", "0.2.0+dev2", "bb22"))
+    ]
+    assert group_by_cause(gates) == [gates]
+    assert item_cause(gates[0].message, "books") == "production: it is unreleased in ….json"
+    assert next_commands(gates)[0] == "mcpfactory release apply books notes"

@@ -69,6 +69,8 @@ def _(typed: str, code: int, *said: str, change: Change | None = None, place: st
 MISTAKES = (
     # the command line
     _("pipline status", 2, "No such command 'pipline'", "'pipeline'"),
+    _("release", 2, "Missing command", "mcpfactory release plan|apply|"),
+    _("release shop", 2, "No such command 'shop'", "mcpfactory release plan|apply|"),
     _("pipeline inbox", 2, "No such command 'inbox'", "mcpfactory inbox"),
     _("promote shop", 2, "No such command 'promote'", "mcpfactory pipeline promote"),
     _("pipeline stauts", 2, "No such command 'stauts'", "'status'"),
@@ -104,7 +106,8 @@ MISTAKES = (
     _("new --from-openapi servers", 4, "is a folder", "path of the document in it"),
     _("new --from-openapi e.json", 4, "the file is empty", change=written("e.json", "")),
     _("new --from-openapi e.json", 4, "the file is not text", "UTF-8", change=written("e.json", b"\x89PNG\r\n\x1a\n\0\0")),
-    _("new --from-openapi e.yaml", 4, "the text is not YAML", "line 2", change=written("e.yaml", "a: b\n  c: [\n")),
+    _("new --from-openapi e.yaml", 4, "the text is not YAML", "line 2", change=written("e.yaml", "openapi: b\n  c: [\n")),
+    _("new --from-openapi app.py", 4, "the .py file has neither `openapi` nor `swagger`", "supported formats", change=written("app.py", "app = {}\nprint(f'{app}: {1}')\n")),
     _("new --from-openapi e.json", 4, "neither `openapi` nor `swagger`", change=written("e.json", '{"info": 1}')),
     _("new --from-openapi e.json", 4, "it is an AsyncAPI document", "--template minimal", change=written("e.json", '{"info":{},"asyncapi":"3.0.0"}')),
     _("new --from-openapi e", 4, "it is an HTML page", "OpenAPI document", change=written("e", "<!DOCTYPE html>\n<html>a: b: c</html>")),

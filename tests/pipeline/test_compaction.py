@@ -12,9 +12,10 @@ import pytest
 
 from mcpfactory_pipeline.decisions.integrity import faults
 from mcpfactory_pipeline.state.state import fold
-from mcpfactory_pipeline.state.store import Store, compact_histories
-from mcpfactory_pipeline.state.verify import refresh_views, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import compact_histories, refresh_views, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.cli.conftest import InProcessCli
 from tests.cli.terminal_capture import run as command
 from tests.pipeline.fake_stages import STAGES, add_server
 from tests.pipeline.inprocess_executor import InProcessExecutor
@@ -65,11 +66,11 @@ def facts(space: Workspace) -> object:
 def test_what_nothing_needs_becomes_one_event_and_the_state_is_the_same(old):
     store, before, whole = Store(old), facts(old), Store(old).history("books")
     view, lines = store.state_file("books").read_bytes(), store.history_file("books").read_bytes().splitlines()
-    assert compact_histories(old, (), days=30) == {}, "another branch may need what is new"
+    assert compact_histories(old, (), days=30) == ({}, []), "another branch may need what is new"
     wait_a_second()
-    planned = compact_histories(old, (), days=0, dry_run=True)
+    planned, _ = compact_histories(old, (), days=0, dry_run=True)
     assert store.history_file("books").read_bytes().splitlines() == lines
-    assert compact_histories(old, (), days=0) == planned
+    assert compact_histories(old, (), days=0) == (planned, [])
     replaced = planned["books"]
     left = Store(old).history("books")
     assert facts(old) == before
@@ -104,7 +105,7 @@ def test_a_branch_with_all_lines_and_a_compacted_one_merge_to_the_same_state(old
     commit(whole)
     expected = facts(whole)
     wait_a_second()
-    assert compact_histories(compacted, (), days=0)
+    assert compact_histories(compacted, (), days=0)[0]
     commit(compacted)
     git(compacted.root, "pull", "-q", "--no-rebase", "--no-edit", str(whole.root), "HEAD")
     refresh_views(compacted)
@@ -115,11 +116,20 @@ def test_a_branch_with_all_lines_and_a_compacted_one_merge_to_the_same_state(old
     assert facts(Workspace.find(compacted.root)) == expected
 
 
-def test_a_candidate_that_is_not_committed_yet_is_no_damage(old):
+def test_uncommitted_events_are_refused_and_the_other_servers_are_compacted(old):
+    shutil.copytree(old.root / "servers/books", old.root / "servers/shelves")
+    shutil.copy(old.pipeline / "history/books.jsonl", old.pipeline / "history/shelves.jsonl")
+    (old.pipeline / "history/damaged.jsonl").write_text("{}\n")
+    commit(old)
     build(old, "not committed")
+    lines = Store(old).history_file("books").read_bytes()
     wait_a_second()
-    assert compact_histories(old, (), days=0)
-    assert verify(old) == []
+    done = InProcessCli(old.root)("pipeline", "prune", "--history", "--days", "0")
+    assert done.code == 5
+    assert "books: pipeline/history/books.jsonl has uncommitted changes" in done.err
+    assert "damaged: " in done.err
+    assert re.fullmatch(r"shelves: \d+ events replaced by one\n", done.out)
+    assert Store(old).history_file("books").read_bytes() == lines
 
 
 @pytest.mark.parametrize("forgery", ["a rejection", "a failure", "another hash", "another reason"])
@@ -131,7 +141,7 @@ def test_a_compaction_hides_nothing_that_counts(old, forgery):
     build(old, "last", outcome="failed")
     commit(old)
     wait_a_second()
-    assert compact_histories(old, (), days=0)
+    assert compact_histories(old, (), days=0)[0]
     events = Store(old).history("books")
     kinds = {"a rejection": "rejected", "a failure": "stage.finished"}
     changes = {

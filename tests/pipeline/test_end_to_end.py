@@ -229,6 +229,14 @@ def test_declared_tests_are_held_against_the_wheel_without_any_python_beside_the
     assert (record.outcome, record.summary["declared"]) == (outcome, 1), record.message
 
 
+def test_an_invalid_declared_test_is_a_failure_and_is_not_tried_again(again):
+    file = again.root / "servers" / "hello" / "tests" / "measure.yaml"
+    file.write_text("tests: [{tool: measure_text, expect: [{equals: 3}]}]\n")
+    run_pipeline(again, until="test", executor=InProcessExecutor())
+    record = Store(again).state("hello").stages["test"]
+    assert (record.outcome, "has no path" in record.message) == ("failed", True)
+
+
 def test_a_candidate_keeps_its_contract_and_is_measured_against_itself(staged):
     state = Store(staged).state("hello")
     kept = find_contract(staged, state, "staging")

@@ -94,7 +94,7 @@ def test_what_passed_and_what_ran_a_tool_are_counted_apart(tmp_path):
 OUT = "passed", "1 passed, 1 deselected: test_broken; they ran no tool of the server"
 FAILED = "failed", "1 of 2 tests failed: test_broken; first: AssertionError: assert 1 == 2"
 NO_MODULE = "ModuleNotFoundError: No module named 'no_such_module'"
-LOST = "failed", f"1 of 1 tests failed: tests/test_broken.py; first: {NO_MODULE}"
+LOST = "failed", f"1 test file cannot be collected: tests/test_broken.py; first: {NO_MODULE}"
 PASSES = {"test_a.py": "def test_nothing():\n    pass\n", "test_broken.py": BROKEN}
 
 

@@ -34,3 +34,10 @@ def test_what_closed_a_gate_is_shown_and_nothing_else() -> None:
 def test_the_end_is_shown_where_the_log_says_nothing_of_a_gate() -> None:
     assert failed_stage_log_excerpt(LOG, []) == LOG[-15:]
     assert failed_stage_log_excerpt(["a", "b"], ["security.orders"]) == ["a", "b"]
+
+
+def test_a_traceback_is_shown_whole() -> None:
+    traceback = ["Traceback (most recent call last):", *["    raise Error"] * 30, "Error: torn"]
+    assert failed_stage_log_excerpt(["$ build", *traceback], []) == traceback
+    gate = ["process.starts [gate] at session", *(f"  {line}" for line in traceback)]
+    assert failed_stage_log_excerpt([*gate, "", "not applicable: 1 rule"], ["process.starts"]) == gate

@@ -39,6 +39,11 @@ def test_what_uv_refuses_is_told_whole(tmp_path):
     assert "a-distribution-that-nobody-has-" in str(told.value)
 
 
-def test_without_a_log_nothing_is_printed(tmp_path, capfd):
-    run_uv("venv", "--quiet", "env", cwd=tmp_path, log=False)
+def test_the_log_has_each_command_that_printed_something(tmp_path, capfd):
+    run_uv("venv", "--quiet", "silent", cwd=tmp_path)
+    run_uv("venv", "unlogged", cwd=tmp_path, log=False)
     assert capfd.readouterr().out == ""
+    run_uv("venv", "logged", cwd=tmp_path)
+    command, *output = capfd.readouterr().out.splitlines()
+    assert command.startswith("$ ")
+    assert output

@@ -30,10 +30,12 @@ def test_plain_lines_show_the_end_of_the_log_of_what_failed_and_what_to_do(works
     add_server(workspace.root, "books", outcome="failed")
     text = shown(run, "plain", "books")
     assert "  test | the outcome is to be failed" in text
-    assert "  test | all of it: pipeline/artifacts/books/logs/test.log" in text
+    assert "  log: mcpfactory pipeline history books test\n" in text
     assert "books: staging blocked: needs test, which failed" in text
     assert "1 server: 1 failed" in text
-    assert "hint: " in text
+    assert "hint: mcpfactory pipeline history books test " in text.splitlines()[-1]
+    again = shown(run, "plain", "books")
+    assert "hint: mcpfactory pipeline history books test " in again, "also if the stage failed in an earlier run"
 
 
 def test_a_run_with_nothing_to_do_says_so_in_one_line(workspace, run):
@@ -63,6 +65,7 @@ def test_json_lines_are_one_event_each_and_end_with_the_outcome(workspace, run):
     ]  # fmt: skip
     assert events[-1]["servers"] == {"books": "failed"}
     assert events[-1]["ran"] == 2
+    assert events[-1]["failed"] == {"books": "test"}
 
 
 def test_the_live_table_ends_with_every_outcome_in_words(workspace, run):
@@ -75,10 +78,11 @@ def test_the_live_table_ends_with_every_outcome_in_words(workspace, run):
         "ok",
         "FAILED",
         "blocked",
-        "test | the outcome is to be failed",
+        "log: mcpfactory pipeline history books test",
         "1 server: 1 failed",
     ):
         assert word in text
+    assert "test | " not in text, "the log is not on the screen"
 
 
 def test_the_status_table_has_a_column_for_each_stage(workspace, run):

@@ -65,7 +65,7 @@ suggestions
      export HUB_TOKEN=…
   3. offer only read-only tools: 90 tools can destroy, such as delete_0
      profile = "read-only"   # below [server]
-in servers/hub/mcpfactory.toml, then: mcpfactory update hub
+after you edit servers/hub/mcpfactory.toml: mcpfactory update hub
 """
 
 

@@ -99,8 +99,10 @@ def test_unknown_tags_and_further_documents_are_said(reader: Reader) -> None:
     "content, words",
     [
         ("", "empty"),
-        ("[]", "a list"),
-        ("just text", "a single value"),
+        ("[]", "neither `openapi` nor `swagger`"),
+        ("just text", "neither `openapi` nor `swagger`"),
+        ("Notes\n\nSee: this: here", "neither `openapi` nor `swagger`"),
+        ("[project]\nname = 'shop'", "neither `openapi` nor `swagger`"),
         ('{"a": 1}', "neither `openapi` nor `swagger`"),
         ('{"openapi": "3.1.0", "a": [1, 2}', "not JSON"),
         ("openapi: [1, 2", "not YAML"),

@@ -104,5 +104,5 @@ def test_a_required_member_that_is_missing_is_an_error_that_says_the_call_was_ma
 
 
 def test_an_answer_without_structure_is_the_empty_object() -> None:
-    assert make_result_converter(LISTED)(ToolResult("204 No Content, no content."))["structuredContent"] == {}
+    assert make_result_converter(LISTED)(ToolResult("204 No Content, empty body."))["structuredContent"] == {}
     assert "structuredContent" not in make_result_converter(LISTED)(ToolResult("no", is_error=True))

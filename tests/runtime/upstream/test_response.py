@@ -123,8 +123,8 @@ def test_declared_headers_of_a_failure_are_before_the_hint() -> None:
 
 
 def test_an_empty_answer_says_its_status_and_where_the_new_thing_is() -> None:
-    assert text(read(b"", "", 204)) == "204 No Content, no content."
-    assert text(read(b"", "", 201, headers={"location": "/books/7"})) == "201 Created, no content.\nlocation: /books/7"
+    assert text(read(b"", "", 204)) == "204 No Content, empty body."
+    assert text(read(b"", "", 201, headers={"location": "/books/7"})) == "201 Created, empty body.\nlocation: /books/7"
     upload = Operation("POST", "/x", headers=("upload-offset", "upload-expires"))
     assert text(read(b"", "", 201, headers={"upload_offset": "0"}, operation=upload)).endswith("\nupload-offset: 0")
     headers = {"etag": "x", "date": "today", "allow": "GET", "server": "s", "link": "<y>"}

@@ -9,6 +9,7 @@ import errno
 import functools
 import gc
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -156,8 +157,11 @@ def _report(error: Exception) -> Exit:
             output.note(format_message())
             return Exit.USAGE
         path = context.command_path if (context := getattr(error, "ctx", None)) else "mcpfactory"
-        hint = _meant_command(format_message(), sys.argv[1:]) or f"{path} --help"
-        output.error(f"{path}: {format_message()}", hint)
+        message, then = format_message(), "--help"
+        # `Did you mean` already names a command, and the program has too many commands for one line
+        if re.match(r"(?:No such|Missing) command[^?]*$", message) and context and context.parent:
+            then = "|".join(context.command.list_commands(context))
+        output.error(f"{path}: {message}", _meant_command(message, sys.argv[1:]) or f"{path} {then}")
         return Exit.USAGE
     error = convert_os_error(error) or error
     code = error.exit_code if isinstance(error, McpfactoryError) else None

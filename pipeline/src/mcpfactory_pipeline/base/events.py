@@ -86,12 +86,16 @@ class ServerUnusable(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(RunEvent):
-    """A run ended. `pruned` maps deleted candidate folders to their sizes in bytes."""
+    """A run ended.
+
+    `pruned` maps deleted candidate folders to their sizes in bytes. `failed` has the first failed stage by server.
+    """
 
     servers: Mapping[str, str]
     ran: int
     seconds: float
     pruned: Mapping[str, int] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
 
 
 _NAMES: Final[dict[type[RunEvent], str]] = {

@@ -74,8 +74,6 @@ def run_and_capture_output(
 def _captured(
     shown: Sequence[str], command: Sequence[str], cwd: Path, environ: Mapping[str, str], *, log: bool
 ) -> tuple[int, str]:
-    if log:
-        print(f"$ {shlex.join(shown)}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     done = subprocess.run(
         command,
         cwd=cwd,
@@ -87,8 +85,8 @@ def _captured(
         errors="replace",
         check=False,
     )
-    if log:
-        print(done.stdout, end="", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
+    if log and (done.stdout or done.returncode):  # a silent success would only hide the result of the stage
+        print(f"$ {shlex.join(shown)}\n{done.stdout}", end="", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     return done.returncode, done.stdout
 
 

@@ -92,14 +92,14 @@ def _read(file: Path) -> list[DeclaredTest]:
         )
     tests = data.get("tests") if isinstance(data, dict) else None
     if not isinstance(tests, list) or set(data) - {"tests"}:
-        raise ConfigError(f"{file} is not a list of tests", hint="tests:\n  - name: …\n    tool: …")
+        raise ConfigError(f"{file} is not a list of tests", hint="write the tests as a list below the key tests")
     return [_test(file, number, one) for number, one in enumerate(tests, 1)]
 
 
 def _test(file: Path, number: int, one: Any) -> DeclaredTest:
     where = f"{file}: test {number}"
     if not isinstance(one, dict):
-        raise ConfigError(f"{where} is not an object", hint="- name: …\n  tool: …")
+        raise ConfigError(f"{where} is not an object", hint="write a list item such as - tool: list_books")
     name, tool = one.get("name"), one.get("tool")
     if not isinstance(tool, str) or not tool:
         raise ConfigError(f"{where} has no tool", hint="write a line such as tool: list_books")
@@ -129,7 +129,9 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
 
 def _check(where: str, expected: Any) -> None:
     if not isinstance(expected, dict) or not isinstance(expected.get("path"), str):
-        raise ConfigError(f"{where}: an expectation has no path", hint="- path: $.total\n  equals: 2")
+        raise ConfigError(
+            f"{where}: an expectation has no path", hint="write a list item such as - {path: $.total, equals: 2}"
+        )
     _refuse_unknown(where, expected, ("path", *CHECKS))
     if not set(expected) & set(CHECKS):
         raise ConfigError(f"{where}: {expected['path']} has no expected value", hint=f"use one of {', '.join(CHECKS)}")
@@ -347,7 +349,7 @@ class _TestFile:
             return DeclaredTestOutcome(test, (f"the server has no tool {test.tool}",))
         if self.mode == "live" and (tool.get("annotations") or {}).get("readOnlyHint") is not True:
             return DeclaredTestOutcome(test, skipped="it is not marked readOnlyHint, and live tests only read")
-        seen = len(stub.mismatches) if stub else 0
+        seen, unanswered = (len(stub.mismatches), len(stub.unanswered)) if stub else (0, 0)
         try:
             result = await client.call_tool(test.tool, dict(test.arguments))
         except ProtocolError as error:
@@ -355,6 +357,9 @@ class _TestFile:
         result = mask_secrets(result, self.setup.secrets)
         faults = declared_test_faults(test, result, self._snapshot(test, result))
         faults += [f"unexpected API request: {told}" for told in (stub.mismatches[seen:] if stub else ())]
+        if faults and stub and (missing := stub.unanswered[unanswered:]):  # this cause explains all faults
+            record = f"mcpfactory test {self.file.parent.parent.name} --record URL"
+            faults = [f"no recording answers {missing[0]}; hint: {record}"]
         return DeclaredTestOutcome(test, tuple(faults))
 
     def _snapshot(self, test: DeclaredTest, result: Mapping[str, Any]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,15 @@ from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.dashboard.actions import Action, ActionPage, action_for_command, normalize_action_values
 from mcpfactory_pipeline.dashboard.facts import Pager, WorkspaceFacts, paginate, shorten
 from mcpfactory_pipeline.plan.policy import normalize_person_name
-from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, next_commands, sort_inbox_items, unreadable_server_item
+from mcpfactory_pipeline.views.inbox import (
+    KINDS,
+    InboxItem,
+    group_by_cause,
+    item_cause,
+    next_commands,
+    sort_inbox_items,
+    unreadable_server_item,
+)
 from mcpfactory_pipeline.views.inbox_notifications import decision_page_channel
 
 _SIZE: Final = 60  # number of items per page
@@ -129,7 +136,7 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
     people = _Whom(facts)
     kept = [item for item in items if query.casefold() in item.server.casefold() and kind in {"", item.kind}]
     kept = [item for item in kept if people.concerns(item, whose)]
-    shown, pager = paginate(_together(sort_inbox_items(kept)), page, _SIZE)
+    shown, pager = paginate([item for group in group_by_cause(sort_inbox_items(kept)) for item in group], page, _SIZE)
     entries = tuple(_waiting(item, people, facts.now) for item in shown)
     return InboxPage(
         workspace=facts.name,
@@ -194,31 +201,10 @@ class _Whom:
         )
 
 
-_WORD: Final = re.compile(r"[\w-]+")
-# A version, and its candidate in parentheses.
-_NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")
-
-
-def _cause(message: str, server: str) -> str:
-    # One pattern per server would be slow to compile.
-    named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
-    named = named.strip(" ;:")
-    return shorten(f"a candidate {named}" if named.startswith("is ") else named, _TEXT)
-
-
-def _together(items: Sequence[InboxItem]) -> list[InboxItem]:
-    """Sort the items so that items with the same cause are adjacent."""
-    first: dict[tuple[str, str], int] = {}
-    keys = [(item.kind, _cause(item.message, item.server)) for item in items]
-    for place, key in enumerate(keys):
-        first.setdefault(key, place)
-    return [item for _, item in sorted(zip(keys, items, strict=True), key=lambda pair: first[pair[0]])]
-
-
 def _groups(entries: Iterable[InboxEntry]) -> Iterator[InboxGroup]:
-    for (_, cause), some in groupby(entries, key=lambda one: (one.kind, _cause(one.message, one.server))):
+    for (_, cause), some in groupby(entries, key=lambda one: (one.kind, item_cause(one.message, one.server))):
         shown = tuple(some)
-        yield InboxGroup(cause, shown[0].kind, shown[0].icon, shown[0].tone, len(shown), shown)
+        yield InboxGroup(shorten(cause, _TEXT), shown[0].kind, shown[0].icon, shown[0].tone, len(shown), shown)
 
 
 def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry:

@@ -202,8 +202,12 @@ def describe_input_change(name: str, before: str | None, after: str | None) -> s
     if _is_content(before) and _is_content(after):
         if before == ABSENT:
             return f"{name} added"
-        return f"{name} removed" if after == ABSENT else f"{name} changed"
+        return f"{name} removed" if after == ABSENT else _CHANGED.get(name, f"{name} changed")
     return f"{name} {before} → {after}"
+
+
+# reasons that users would not understand from the name of the input alone
+_CHANGED: Final = {"generated": "generated files changed, as by a release"}
 
 
 def _is_content(value: str) -> bool:

@@ -22,9 +22,15 @@ _WORST: Final = ("failed", "errored", "interrupted", "inconclusive", "running", 
 _INDENT: Final = "    "
 
 
-def event_lines(event: events.RunEvent) -> list[str]:
-    """Return the lines that report an event; empty if no line reports the event."""
-    return [printable(line) for line in _lines_of(event)]
+def event_lines(event: events.RunEvent, *, excerpt: bool = False) -> list[str]:
+    """Return the lines that report an event; empty if no line reports the event.
+
+    With `excerpt`, the report of a failed stage includes lines of its log.
+    """
+    lines = _lines_of(event)
+    if excerpt and isinstance(event, events.FailedStageLog):
+        lines = [*(f"  {event.stage} | {line}" for line in event.lines), *lines]
+    return [printable(line) for line in lines]
 
 
 def _lines_of(event: events.RunEvent) -> list[str]:
@@ -38,20 +44,24 @@ def _lines_of(event: events.RunEvent) -> list[str]:
             return [f"{server}: {stage} {outcome} in {seconds:.1f} s: {message}"]
         case events.StageSkipped(server, stage, verdict, reasons) if verdict in {"blocked", "held", "waiting"}:
             return [f"{server}: {stage} {verdict}: {'; '.join(reasons)}"]
-        case events.FailedStageLog(_server, stage, log, lines):
-            return [*(f"  {stage} | {line}" for line in lines), f"  {stage} | all of it: {log}"]
+        case events.FailedStageLog(server, stage):
+            return [f"  log: {_log_command(server, stage)}"]
         case events.RunWaiting(server, holder):
             stages = ", ".join(holder.get("stages", ()))
             who = f" (process {holder['pid']}{stages and f', running: {stages}'})" if holder else ""
             return [f"{server}: another mcpfactory runs it{who}; waiting"]
         case events.ServerUnusable(server, message, hint):
             return [f"{server}: error: {message}", *([f"{server}: hint: {hint}"] if hint else [])]
-        case events.RunFinished(servers, ran, seconds, pruned):
-            return [*_summary(dict(servers), ran, seconds), *pruned_lines(pruned)]
+        case events.RunFinished(servers, ran, seconds, pruned, failed):
+            return [*_summary(dict(servers), ran, seconds, failed), *pruned_lines(pruned)]
     return []
 
 
-def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
+def _log_command(server: str, stage: str) -> str:
+    return f"mcpfactory pipeline history {server} {stage}"
+
+
+def _summary(servers: dict[str, str], ran: int, seconds: float, failed: Mapping[str, str]) -> list[str]:
     if not servers:
         return []
     counts = Counter(servers.values())
@@ -59,9 +69,9 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
     stages = f"{pluralize(ran, 'stage')} ran" if ran else "nothing to do: no stage ran"
     lines = [f"{pluralize(len(servers), 'server')}: {outcomes}; {stages} in {seconds:.1f} s"]
     if set(servers.values()) & {"failed", "blocked"}:
+        cause = next((_log_command(*one) for one in failed.items()), "mcpfactory inbox")
         lines.append(
-            "hint: mcpfactory pipeline status shows where; "
-            "a failed stage runs again after its inputs change, or with --force"
+            f"hint: {cause} shows the cause; a failed stage runs again after its inputs change, or with --force"
         )
     return lines
 
@@ -75,7 +85,10 @@ def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
 
 
 class LineReporter(events.Reporter):
-    """Reporter that writes lines of JSON or text. Text is wrapped on a terminal."""
+    """Reporter that writes lines of JSON or text.
+
+    On a terminal, text is wrapped. Elsewhere, such as in CI, a failed stage comes with lines of its log.
+    """
 
     def __init__(self, stream: TextIO, *, as_json: bool) -> None:
         self._stream, self._as_json = stream, as_json
@@ -85,22 +98,21 @@ class LineReporter(events.Reporter):
 
         As JSON, each event is one line, and the last line is the event `run.finished`.
         """
-        lines = [json.dumps(event.to_json(), ensure_ascii=False)] if self._as_json else event_lines(event)
-        if self._stream.isatty() and not self._as_json:
-            lines = [part for line in lines for part in _wrap_line(line)]
+        if self._as_json:
+            lines = [json.dumps(event.to_json(), ensure_ascii=False)]
+        elif self._stream.isatty():
+            lines = [part for line in event_lines(event) for part in _wrap_line(line)]
+        else:
+            lines = event_lines(event, excerpt=True)
         self._stream.writelines(f"{line}\n" for line in lines)
         self._stream.flush()
 
 
 def _wrap_line(line: str) -> list[str]:
-    """Wrap a line for the terminal. The lines of a log are split without a loss of characters."""
+    """Wrap a line for the terminal."""
     width = shutil.get_terminal_size().columns
     if terminal_width(line) <= width:
         return [line]
-    head, bar, text = line.partition(" | ")
-    if bar and line.startswith("  "):
-        most = max(1, (width - terminal_width(head + bar)) // max((1, *map(terminal_width, text))))
-        return [head + bar + text[start : start + most] for start in range(0, len(text) or 1, most)]
     first, *rest = wrap(line, width - len(_INDENT))
     return [first, *(_INDENT + part for part in rest)]
 

@@ -179,7 +179,8 @@ def run_pipeline(
         outcomes, ran = {one.server: one.outcome for one in results}, sum(len(one.ran) for one in results)
         outcome = RunOutcome(outcomes, ran, runner.store.recorded, level)
         pruned = prune_by_policy(workspace, [result.server for result in results if result.ran])
-        emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3), pruned))
+        failed = {one.server: one.failed for one in results if one.failed}
+        emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3), pruned, failed))
     finally:
         executor.close()
         reporter.close()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -41,11 +41,15 @@ from mcpfactory_pipeline.state.timeline import seconds_in_channel
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 15  # maximum lines of a log to show
+_SHOWN: Final = 15  # lines of a log to show
+_WHOLE: Final = 200  # maximum lines to show, if fewer lines would cut a traceback
 
 
 def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
-    """Return the lines of a log about closed gates; if no gate is closed, return the last lines."""
+    """Return the lines of a log about closed gates; if no gate is closed, return the last lines.
+
+    The lines begin and end at unindented lines of the log, so that no traceback is cut.
+    """
     found: list[str] = []
     about = False  # True if the previous lines began the description of a gate
     margin = 0
@@ -58,7 +62,14 @@ def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> li
             about = False
         if about:
             found.append(line)
-    return found[:_SHOWN] or list(lines[-_SHOWN:])
+    if found:
+        return found[: _first_unindented(found, range(_SHOWN, min(len(found), _WHOLE)), _WHOLE)]
+    last = max(0, len(lines) - _SHOWN)
+    return list(lines[_first_unindented(lines, range(last, max(0, len(lines) - _WHOLE) - 1, -1), last) :])
+
+
+def _first_unindented(lines: Sequence[str], numbers: Iterable[int], default: int) -> int:
+    return next((number for number in numbers if number < len(lines) and not lines[number][:1].isspace()), default)
 
 
 def apply_soak_time(
@@ -120,11 +131,12 @@ _LONGEST_PAUSE: Final = 60.0  # maximum seconds between two attempts; the pause 
 
 @dataclass(slots=True)
 class ServerRunResult:
-    """Result of the run of one server: the worst outcome, and the stages that ran."""
+    """Result of the run of one server: the worst outcome, the stages that ran, and the first failed stage."""
 
     server: str
     outcome: str = "passed"
     ran: list[str] = field(default_factory=list)
+    failed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +278,7 @@ class ServerRunner:
                 and (step.stage in result.ran or step.verdict == BLOCKED)
             ):
                 found.add(record.outcome)
+                result.failed = result.failed or (step.stage if record.outcome != "passed" else "")
             if step.stage in result.ran:
                 continue
             verdict = BLOCKED if step.verdict == RUN else step.verdict

@@ -6,6 +6,7 @@ from typing import Any, Final
 from mcpfactory_codegen.servers.server_files import Lockfile, LockfileError
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import shorten_hash
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.coverage import coverage
@@ -39,7 +40,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     for problem in problems:
         print(f"{problem.level} {problem.code} at {problem.pointer or '/'}: {problem.message}")  # noqa: T201 - the log of the stage
     message = f"{created.tools} tools from {created.operations} operations"
-    message += f", {len(problems)} problems in the document" if problems else ""
+    message += f", {pluralize(len(problems), 'problem')} in the document" if problems else ""
     summary: dict[str, Any] = {
         "tools": created.tools,
         "operations": created.operations,

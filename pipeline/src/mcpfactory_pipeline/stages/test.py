@@ -15,7 +15,7 @@ from pathlib import Path
 from shutil import copyfile
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_pipeline.base.errors import ServerError, StageError
+from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
 from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import list_source_files
 from mcpfactory_pipeline.base.text import join_lines, pluralize, truncate
@@ -218,7 +218,10 @@ def run(inputs: StageInputs) -> StageOutputs:
     tests = list_source_files(inputs.folder / "tests")
     from mcpfactory_pipeline.checks.declared_tests import read_declared_tests  # noqa: PLC0415 - heavy
 
-    declared = read_declared_tests(inputs.folder)
+    try:
+        declared = read_declared_tests(inputs.folder)
+    except ConfigError as error:
+        return StageOutputs("failed", f"{error}; hint: {error.hint}")
     if not declared and not any(path.endswith(".py") for path in tests):
         return StageOutputs("failed", "there are no tests: add some to tests/", {"tests": 0})
     level = find_isolation_level(str(inputs.settings.get("isolation", AUTO)))
@@ -346,9 +349,12 @@ def judge_tests(code: int, observed: ObservedTests | None) -> StageOutputs:
     if code == 0 and bad == 0 and observed.passed:
         return StageOutputs("passed", f"{len(observed.passed)} passed{observed.missing()}", facts)
     if bad:
-        named = first_test_names([*observed.failed, *observed.errors])
+        failed = f"{len(observed.failed)} of {facts['tests'] - len(observed.errors)} tests failed"
+        uncollected = f"{pluralize(len(observed.errors), 'test file')} cannot be collected"
+        found = [(failed, observed.failed), (uncollected, observed.errors)]
+        said = "; ".join(f"{what}: {first_test_names(names)}" for what, names in found if names)
         first = f"; first: {observed.reason}" if observed.reason else ""
-        return StageOutputs("failed", f"{bad} of {facts['tests']} tests failed: {named}{first}", facts)
+        return StageOutputs("failed", f"{said}{first}", facts)
     if code in {0, 5}:
         return StageOutputs("failed", f"no test passed{observed.missing()}", facts)
     return StageOutputs("failed", f"pytest ended with exit {code}; see the log", facts)

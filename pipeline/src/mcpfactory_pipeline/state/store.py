@@ -22,10 +22,9 @@ import functools
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -382,16 +381,3 @@ class Store:
             f"{self.where(server, 'state')} cannot be written: {error.strerror}",
             hint=f"free space, or make the folder writable; {after}",
         )
-
-
-def compact_histories(
-    workspace: Workspace, names: Sequence[str], *, days: int, dry_run: bool = False
-) -> dict[str, int]:
-    """Compact histories, by default of all servers (`Store.compact`). Return the number of replaced events by server.
-
-    Events of the last `days` days stay, because other branches may need them.
-    """
-    store, oldest = Store(workspace), format_time(utc_now() - timedelta(days=days))
-    known = [workspace.server(name).name for name in names] or store.servers()
-    counts = {server: store.compact(server, oldest, dry_run=dry_run) for server in known}
-    return {server: count for server, count in counts.items() if count}

@@ -1,4 +1,4 @@
-"""Verification and repair of states and histories.
+"""Verification, repair and compaction of states and histories.
 
 A repair rewrites states, and removes conflict markers from histories. Unreadable events are never removed, because an
 unreadable event may be a hold or a rejection. A history without its last events is still valid. Only a comparison with
@@ -10,16 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from pydantic_core import from_json
 
-from mcpfactory_pipeline.base.errors import NotFoundError, StateError
+from mcpfactory_pipeline.base.errors import NotFoundError, RefusedError, StateError
 from mcpfactory_pipeline.base.files import read_regular_file, replace_file
 from mcpfactory_pipeline.base.git import git_output, git_text
-from mcpfactory_pipeline.base.ids import parse_time
+from mcpfactory_pipeline.base.ids import format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.state import history
@@ -302,3 +303,30 @@ def _remove_markers(store: Store, server: str) -> list[str]:
         for number, line in enumerate(lines, 1)
         if line not in kept
     ]
+
+
+def compact_histories(
+    workspace: Workspace, names: Sequence[str], *, days: int, dry_run: bool = False
+) -> tuple[dict[str, int], list[BrokenServer]]:
+    """Compact histories, by default of all servers (`Store.compact`).
+
+    Return the number of replaced events by server, and the servers whose history is unreadable or differs from the
+    checked-out commit. Events of the last `days` days stay, because other branches may need them.
+    """
+    store, oldest = Store(workspace), format_time(utc_now() - timedelta(days=days))
+    blobs = head_history_blobs(workspace)
+    changed = _changed(workspace, "HEAD", blobs)
+
+    def compact(server: str) -> int:
+        count = store.compact(server, oldest, dry_run=True)
+        if count and (server not in blobs or server in changed):
+            raise RefusedError(
+                f"{store.where(server, 'history')} has uncommitted changes, but only commits keep replaced events",
+                hint="commit pipeline/, then repeat the command",
+            )
+        return count if dry_run else store.compact(server, oldest)
+
+    known = [workspace.server(name).name for name in names] or store.servers()
+    found = {server: isolate_server_errors(server, partial(compact, server)) for server in known}
+    broken = [one for one in found.values() if isinstance(one, BrokenServer)]
+    return {server: one for server, one in found.items() if isinstance(one, int) and one}, broken

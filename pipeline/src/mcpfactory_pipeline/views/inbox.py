@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -105,11 +106,12 @@ KINDS: Final = (
 _STALE_TOO: Final = {"document", "edited", "moved", "replaced", "offers"}
 
 _RUN: Final = "mcpfactory pipeline run"
+_RELEASE: Final = "mcpfactory release apply"
 _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
 _RENEWED: Final = 90  # days by which a suggestion extends a waiver
 _SURE: Final = {"approval", "hold"}  # kinds of items whose suggested commands always succeed
-# Maximum number of server names in a suggested command; a command for more servers names no server.
+# maximum number of server names in a suggested run; a run of more servers names no server
 _NAMED: Final = 3
 
 
@@ -176,17 +178,44 @@ def sort_inbox_items(items: Iterable[InboxItem]) -> list[InboxItem]:
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
+_WORD: Final = re.compile(r"[\w-]+")
+_VERSION: Final = re.compile(r"\b\d(?:[\w.+-]*\w)?")
+# A version, and its candidate in parentheses.
+_CANDIDATE: Final = re.compile(r"\b(\d[\w.+-]*) \([\w.-]+\)(?: for)? ?")
+
+
+def item_cause(message: str, server: str) -> str:
+    """Return an item's message without server, version and candidate, so that equal causes have equal texts."""
+    # One pattern per server or version would be slow to compile.
+    versions = {found[1] for found in _CANDIDATE.finditer(message)}
+    named = _VERSION.sub(lambda found: "it" if found[0] in versions else found[0], _CANDIDATE.sub("", message))
+    named = _WORD.sub(lambda found: "…" if found[0] == server else found[0], named).strip(" ;:")
+    return f"a candidate {named}" if named.startswith("is ") else named
+
+
+def group_by_cause(items: Iterable[InboxItem]) -> list[list[InboxItem]]:
+    """Return the items in groups of one kind and cause, in the order of the first item of each group."""
+    groups: dict[tuple[str, str], list[InboxItem]] = {}
+    for item in items:
+        groups.setdefault((item.kind, item_cause(item.message, item.server)), []).append(item)
+    return list(groups.values())
+
+
 def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
     """Return commands to run next: the commands of the first items, then the usual commands.
 
-    If several servers need a run, one command names all of them. Commands with a gap for a person to fill (`…`), and
-    commands of other programs, are left out.
+    If several servers need a run or a release, one command names all of them. Commands with a gap for a person to fill
+    (`…`), and commands of other programs, are left out.
     """
-    stale = list(dict.fromkeys(item.server for item in items if item.command == f"{_RUN} {item.server}"))
-    together = _RUN if len(stale) > _NAMED else " ".join([_RUN, *stale])
-    found = [together if item.command == f"{_RUN} {item.server}" else item.command for item in items]
+    named: dict[str, dict[str, None]] = {_RUN: {}, _RELEASE: {}}
+    for item in items:
+        named.get(item.command.removesuffix(f" {item.server}"), {})[item.server] = None
+    together = {command: " ".join([command, *servers]) for command, servers in named.items()}
+    if len(named[_RUN]) > _NAMED:
+        together[_RUN] = _RUN
+    found = [together.get(item.command.removesuffix(f" {item.server}"), item.command) for item in items]
     typed = [command for command in found if command.startswith("mcpfactory ") and "…" not in command]
-    usual = (*([_RUN] if stale else []), _STATUS, "mcpfactory dashboard")
+    usual = (*([_RUN] if named[_RUN] else []), _STATUS, "mcpfactory dashboard")
     return list(dict.fromkeys([*typed, *usual]))[:count]
 
 

@@ -11,6 +11,7 @@ from mcpfactory.options import AsJson, Names, Refresh, Show, selected_workspace
 from mcpfactory.output import server_progress
 
 _SHOWN: Final = 20
+_UNBROKEN: Final = 10_000  # columns of a pipe
 _FIRST: Final = """\
 from your API document:  mcpfactory new --from-openapi FILE
 from a template:         mcpfactory new hello --template minimal
@@ -75,7 +76,7 @@ def print_inbox_summary() -> bool:
     if not (items or workspace.servers()):
         output.line(_FIRST)
         return True
-    _print(items, 5)
+    _print(items, 5, commands=1)
     output.line()
     output.line("next:")
     for command in next_commands(items):
@@ -90,23 +91,32 @@ def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
     return add_affected_clients(items, workspace, read_user_paths(os.environ), Path.cwd())
 
 
-def _print(items: list[Any], limit: int) -> None:
-    from mcpfactory_pipeline.base.text import format_duration, pluralize, printable_line, table_lines
+def _print(items: list[Any], limit: int, commands: int | None = None) -> None:
+    """Print at most `limit` groups of items with the same cause, and at most `commands` commands of each group."""
+    from mcpfactory_pipeline.base.text import format_duration, pluralize, printable_line, table_lines, wrap
+    from mcpfactory_pipeline.views.inbox import group_by_cause, item_cause
 
     if not items:
         output.line("nothing needs your attention")
         return
-    shown = items[:limit]
-    waits = [f"  ({format_duration(item.waited)})" if item.waited is not None else "" for item in shown]
-    rows = [
-        (item.kind, item.server, printable_line(item.message) + wait) for item, wait in zip(shown, waits, strict=True)
-    ]
-    for item, lines in zip(shown, table_lines(rows, output.width()), strict=True):
-        kind = output.styled(item.kind, _STYLES.get(item.kind, "warn"))
-        output.line(lines[0].replace(item.kind, kind, 1))
-        for line in lines[1:]:
+    groups = group_by_cause(items)
+    servers = [list(dict.fromkeys(item.server for item in group)) for group in groups[:limit]]
+    rows = []
+    for names, (first, *others) in zip(servers, groups, strict=False):
+        message = item_cause(first.message, first.server) if others else first.message
+        wait = f"  ({format_duration(first.waited)})" if first.waited is not None else ""
+        who = names[0] if len(names) == 1 else pluralize(len(names), "server")
+        rows.append((first.kind, who, printable_line(message) + wait))
+    for names, group, lines in zip(servers, groups, table_lines(rows, output.width()), strict=False):
+        kind = output.styled(group[0].kind, _STYLES.get(group[0].kind, "warn"))
+        output.line(lines[0].replace(group[0].kind, kind, 1))
+        listed = wrap(", ".join(names), (output.width() or _UNBROKEN) - 4) if len(names) > 1 else []
+        for line in (*lines[1:], *(f"    {line}" for line in listed)):
             output.line(line)
         # Do not wrap the command, so that users can copy it.
-        output.line(f"    {output.styled(printable_line(item.command), 'dim')}")
-    if len(items) > limit:
-        output.line(f"… and {pluralize(len(items) - limit, 'thing')} more: mcpfactory inbox --show 0")
+        for item in group[:commands]:
+            output.line(f"    {output.styled(printable_line(item.command), 'dim')}")
+        if more := len(group[commands:]) if commands else 0:
+            output.line(f"    … and {pluralize(more, 'command')} more: mcpfactory inbox")
+    if hidden := sum(map(len, groups[limit:])):
+        output.line(f"… and {pluralize(hidden, 'thing')} more: mcpfactory inbox --show 0")

@@ -67,6 +67,7 @@ def inspect(name: OptionalName = "", start: _Start = False, client: _Client = ""
         output.table(("WORKFLOW", "TOOLS"), [(one["name"], ", ".join(one["steps"])) for one in workflows])
     if len(profiles := shown.get("offer", {}).get("profiles", {})) > 1:
         offer = shown["offer"]
+        output.line()
         output.line(f"offered: mode {offer['mode']}, profile {offer['profile']}")
         output.line()
         output.table(
@@ -203,7 +204,6 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
         output.line()
         shown = ", ".join(f"{tool['name']} {tool['tokens']}" for tool in expensive)
         output.line(f"most tokens: {shown} ({100 * part // whole} % of all)")
-        output.line()
 
 
 def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
@@ -218,9 +218,14 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
     from mcpfactory_pipeline.workspace.coverage import operation_name
 
     operation = tool["operation"]
-    bound = {argument: f"({where['in']})" if "in" in where else "" for argument, where in tool["arguments"].items()}
-    arguments = ", ".join(f"{printable_line(argument)}{where}" for argument, where in bound.items())
+    arguments = ", ".join(printable_line(_argument_cell(*one)) for one in tool["arguments"].items())
     return (tool["name"], operation_name(operation) if operation else "-", arguments or "-", str(tool["tokens"]))
+
+
+def _argument_cell(name: str, bound: dict[str, Any]) -> str:
+    """Return an argument with its place in the request, and with its name there, if that name differs."""
+    other = "" if bound.get("name", name) == name else f" {bound['name']}"
+    return f"{name}({bound['in']}{other})" if "in" in bound else name
 
 
 def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:

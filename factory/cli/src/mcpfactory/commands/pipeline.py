@@ -84,21 +84,18 @@ def status(
             elif half := row.get("half_written"):
                 output.note(f"{row['server']}: {half['message']}")
                 output.hint(half["hint"])
-        _note_development_builds(
-            {
-                row["server"]: stated
-                for row in rows
-                if (stated := row["stages"].get("build", {}).get("summary", {}).get("stated"))
-            }
-        )
+        built = {row["server"]: row["stages"].get("build", {}).get("summary", {}) for row in rows}
+        _note_development_builds([server for server, summary in built.items() if summary.get("stated")])
 
 
-def _note_development_builds(stated: dict[str, str]) -> None:
-    """Print which servers need a new version. `stated` has the version in the sources by server."""
-    if stated:
-        named = ", ".join(f"{server} {version}" for server, version in stated.items())
-        output.note(f"development builds, because these versions were released with different bytes: {named}")
-        output.hint(f"mcpfactory release apply {' '.join(stated)}")
+def _note_development_builds(servers: Sequence[str]) -> None:
+    """Print which servers need a new version."""
+    from mcpfactory_pipeline.base.text import pluralize
+
+    if servers:
+        builds = pluralize(len(servers), "development build")
+        output.note(f"{builds}: the version in the sources was released with different bytes")
+        output.hint(f"mcpfactory release apply {' '.join(servers)}")
 
 
 def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
@@ -152,7 +149,10 @@ def history(
     if as_json:
         output.data(events)
         return
-    rows = [(e["at"], actor_of(e), e["event"], " ".join(str(e[k]) for k in _SHOWN_FIELDS if e.get(k))) for e in events]
+    rows = [
+        (e["at"], actor_of(e), e["event"], " ".join(dict.fromkeys(str(e[k]) for k in _SHOWN_FIELDS if e.get(k))))
+        for e in events
+    ]
     output.table(("WHEN", "WHO", "EVENT", "WHAT"), rows)
 
 
@@ -270,20 +270,24 @@ def prune(
     candidates that are or were in a channel.
 
     With --history, no files are deleted. Decisions, promotions, and results that the state depends on stay in the
-    histories. Commit the histories first, because only Git keeps the replaced lines.
+    histories. A history with uncommitted changes is refused, because only Git keeps the replaced lines.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.candidate import prune as prune_files
 
     if history:
-        from mcpfactory_pipeline.state.store import compact_histories
+        from mcpfactory_pipeline.state.verify import compact_histories
 
-        replaced = compact_histories(selected_workspace(), names or (), days=days, dry_run=dry_run)
+        replaced, broken = compact_histories(selected_workspace(), names or (), days=days, dry_run=dry_run)
         if as_json:
             output.data(replaced)
-            return
-        for server, count in replaced.items():
-            output.line(f"{server}: {pluralize(count, 'event')} {'would be ' if dry_run else ''}replaced by one")
+        else:
+            for server, count in replaced.items():
+                output.line(f"{server}: {pluralize(count, 'event')} {'would be ' if dry_run else ''}replaced by one")
+        for one in broken:
+            output.error(f"{one.name}: {one.message}", one.hint)
+        if broken:
+            raise typer.Exit(Exit.SYSTEM_ERROR)
         return
     found = prune_files(selected_workspace(), names or None, dry_run=dry_run)
     if as_json:

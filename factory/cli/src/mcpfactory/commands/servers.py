@@ -30,14 +30,13 @@ def _show_new(done: ServerResult) -> None:
         output.line(f"read {created.recognised}")
     output.line(done.message)
     output.line(f"  in {created.path}")
-    if done.dry_run:
-        for path in sorted(created.files):
-            output.line(f"  {path}")
-    else:
+    for path in sorted(created.files) if done.dry_run else ():
+        output.line(f"  {path}")
+    _advise(created)
+    if not done.dry_run:
         revive = f"mcpfactory pipeline revive {created.server}; " if _was_retired(created.server) else ""
         start = "" if created.operations else " --start"
         output.note(f"next: {revive}mcpfactory inspect {created.server}{start}; {done.next}")
-    _advise(created)
 
 
 new = make_typer_command(New, _show_new)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
 from mcpfactory_codegen.ir import Problem, ProblemCollector
-from mcpfactory_codegen.read.parse import Format, ParseError, parse
+from mcpfactory_codegen.read.parse import Format, ParseError, TextSyntaxError, parse
 from mcpfactory_codegen.sources import SOURCES, recognize_document_kind, unsupported_kind
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
@@ -168,6 +168,8 @@ MAX_BYTES: Final = 64_000_000
 """Maximum bytes of a document with all its files. The largest known public document has 37 MB."""
 MAX_FILES: Final = 5_000
 
+# the beginning of a JSON object, or the first key of an OpenAPI document in YAML
+_DAMAGED: Final = re.compile(rb"\A\s*\{|^[\"']?(?:openapi|swagger)\b", re.MULTILINE)
 _OTHER_FILE: Final = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
 
 
@@ -316,17 +318,16 @@ class _Loading:
         try:
             data, form = parse(raw, self._problems)
         except ParseError as error:
-            raise self._refusal(raw, str(error), error.hint) from None
+            if not isinstance(error, TextSyntaxError) or _DAMAGED.search(raw):
+                raise self._refusal(raw, str(error), error.hint) from None
+            data = None  # a file of another kind, where the place of the error does not help
         if not isinstance(data, dict):
-            kind = "a list" if isinstance(data, list) else "a single value"
-            raise self._refusal(raw, f"it contains {kind}, not an object", "check that it is the right file")
+            raise self._unknown_kind(raw)
         if recognize_document_kind(data) is None and isinstance(data.get("paths"), dict):
             data = {**_assumed(data, self._problems), **data}
         source = recognize_document_kind(data)
         if source is None:
-            known = ", ".join(one.noun for one in SOURCES)
-            hint = f"check that it is the right file; supported formats: {known}; convert others first"
-            raise self._refusal(raw, "it has neither `openapi` nor `swagger` at the top", hint)
+            raise self._unknown_kind(raw)
         if source.stored is not None:
             data = source.stored(data)
             raw = json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "replace")
@@ -336,11 +337,17 @@ class _Loading:
         problems = self._problems.all()
         return Document(data, raw, form, origin.source, origin.main, self._parts, self._refused, problems)
 
+    def _unknown_kind(self, raw: bytes) -> DocumentError:
+        file = f"{posixpath.splitext(urlsplit(self._origin.main).path)[1]} file".strip()
+        known = ", ".join(one.noun for one in SOURCES)
+        hint = f"check that it is the right file; supported formats: {known}; convert others first"
+        return self._refusal(raw, f"the {file} has neither `openapi` nor `swagger` at the top", hint)
+
     def _refusal(self, raw: bytes, reason: str, hint: str) -> DocumentError:
         """Return the error for a document that cannot be read. A known but unsupported kind replaces the reason."""
         if noun := unsupported_kind(raw):
             message = f"{self._origin.source} cannot be read: it is {noun}, which is not supported"
-            hint = "give an OpenAPI document, or write the tools yourself: mcpfactory new NAME --template minimal"
+            hint = "give an OpenAPI document, such as /openapi.json, or write the tools yourself: mcpfactory new NAME --template minimal"
             return DocumentError(message, hint)
         return DocumentError(f"{self._origin.source} is not an API document: {reason}", hint)
 

@@ -91,8 +91,9 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: ProblemCollector) -
             problems.add("overlay-invalid", location + error.field, f"{error}; the action was skipped", error.hint)
         else:
             if not found:
-                message = f"the target {action['target']!r} matches nothing in the document"
-                hint = "check the spelling against the document"
+                what = action.get("description") or action["target"]
+                message = f"the action {what!r} matches nothing in the document"
+                hint = "check that the overlay is for this document, and the spelling of the target"
                 problems.add("overlay-unmatched", f"{location}/target", message, hint)
     return root[""]
 

@@ -41,6 +41,13 @@ class ParseError(ValueError):
         self.hint = hint
 
 
+class TextSyntaxError(ParseError):
+    """Error for text that is neither JSON nor YAML."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "check the syntax there")
+
+
 def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, Format]:
     """Return the data of a document and its format. `file` is a prefix for the pointers in problems.
 
@@ -72,7 +79,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
             return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"
         except ParseError:
             message = f"the text is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
-            raise ParseError(message, "check the syntax there") from None
+            raise TextSyntaxError(message) from None
 
 
 def decode_text(raw: bytes) -> tuple[str, str]:
@@ -234,9 +241,9 @@ class _Yaml:
             mark = error.problem_mark or error.context_mark
             where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
             message = f"the text is not YAML: {error.problem or error.context}{where}"
-            raise ParseError(message, "check the syntax there") from None
+            raise TextSyntaxError(message) from None
         except yaml.YAMLError as error:
-            raise ParseError(f"the text is not YAML: {error}", "check the syntax there") from None
+            raise TextSyntaxError(f"the text is not YAML: {error}") from None
         except RecursionError:
             raise _too_deep() from None
         finally:

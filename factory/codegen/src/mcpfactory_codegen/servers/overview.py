@@ -274,7 +274,7 @@ def overview_lines(view: Overview) -> list[str]:
     for number, one in enumerate(view.decisions, 1):
         shown += [_cut(f"  {number}. {one.message}"), _cut(f"     {one.type}")]
     if any(one.setting for one in view.decisions):
-        shown.append(_cut(f"in servers/{view.server}/mcpfactory.toml, then: mcpfactory update {view.server}"))
+        shown.append(_cut(f"after you edit servers/{view.server}/mcpfactory.toml: mcpfactory update {view.server}"))
     return shown
 
 

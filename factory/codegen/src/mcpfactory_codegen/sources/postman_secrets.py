@@ -42,8 +42,12 @@ def overlay_of_postman_environment(data: Any) -> dict[str, Any] | None:
         return None
     variables = [one for _, one in iterate_objects(environment, "values") if one.get("enabled") is not False]
     title = text(environment, "name") or "Postman environment"
-    actions = [{"target": _ENVIRONMENT_TARGET, "update": {"variable": _kept(variables, "variable")}}]
-    return {"overlay": "1.0.0", "info": {"title": title, "version": "1"}, "actions": actions}
+    action = {
+        "target": _ENVIRONMENT_TARGET,
+        "description": "add variables to the Postman collection",
+        "update": {"variable": _kept(variables, "variable")},
+    }
+    return {"overlay": "1.0.0", "info": {"title": title, "version": "1"}, "actions": [action]}
 
 
 def strip_secrets(data: dict[str, Any]) -> dict[str, Any]:

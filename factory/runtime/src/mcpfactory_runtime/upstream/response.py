@@ -158,7 +158,7 @@ def _empty(status: int, headers: Mapping[str, str], operation: Operation) -> str
         lines = [f"{_status_text(status)}.", *_header_lines(headers, sorted(headers.keys() - _HIDDEN))]
     else:
         names = dict.fromkeys([*_WITHOUT_BODY, *operation.headers])
-        lines = [f"{_status_text(status)}, no content.", *_header_lines(headers, names)]
+        lines = [f"{_status_text(status)}, empty body.", *_header_lines(headers, names)]
     return "\n".join(lines)
 
 

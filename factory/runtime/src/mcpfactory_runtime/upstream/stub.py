@@ -250,9 +250,9 @@ class StubUpstream:
     answers.
 
     A request gets the status 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its
-    credentials are wrong. `mismatches` records the requests with status 400 or 401. `response` may be a list with one
-    response for each request, of which the last is repeated. A body `{"base64": …}` is decoded unless the content type
-    is JSON.
+    credentials are wrong. `unanswered` records the requests without a case, and `mismatches` the requests with status
+    400 or 401. `response` may be a list with one response for each request, of which the last is repeated. A body
+    `{"base64": …}` is decoded unless the content type is JSON.
 
     Code without an event loop uses `with` instead of `async with`.
 
@@ -274,6 +274,7 @@ class StubUpstream:
     ) -> None:
         self.requests: list[RecordedRequest] = []
         self.mismatches: list[str] = []
+        self.unanswered: list[str] = []
         self._cases = list(cases)
         self._only: Mapping[str, Any] | None = None
         self._environ = environ
@@ -394,6 +395,7 @@ class StubUpstream:
         asked = f"{request.method} {unquote(request.path)}"
         there = [(_ALONE, self._only)] if self._only is not None else self._candidates(request)
         if not there:
+            self.unanswered.append(asked)
             return _problem(404, "Not Found", f"No case for {asked}.")
         wrong = [(request_differences(case["request"], request), number, case) for number, case in there]
         wrong.sort(key=lambda one: len(one[0]))  # a stable sort, so that the first of equally similar cases answers
