@@ -9,7 +9,6 @@ import errno
 import functools
 import gc
 import os
-import re
 import sys
 import tempfile
 import traceback
@@ -158,8 +157,7 @@ def _report(error: Exception) -> Exit:
             return Exit.USAGE
         path = context.command_path if (context := getattr(error, "ctx", None)) else "mcpfactory"
         message, then = format_message(), "--help"
-        # `Did you mean` already names a command, and the program has too many commands for one line
-        if re.match(r"(?:No such|Missing) command[^?]*$", message) and context and context.parent:
+        if context and context.parent and hasattr(context.command, "list_commands"):
             then = "|".join(context.command.list_commands(context))
         output.error(f"{path}: {message}", _meant_command(message, sys.argv[1:]) or f"{path} {then}")
         return Exit.USAGE

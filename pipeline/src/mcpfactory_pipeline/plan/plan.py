@@ -202,12 +202,11 @@ def describe_input_change(name: str, before: str | None, after: str | None) -> s
     if _is_content(before) and _is_content(after):
         if before == ABSENT:
             return f"{name} added"
-        return f"{name} removed" if after == ABSENT else _CHANGED.get(name, f"{name} changed")
+        return f"{name} removed" if after == ABSENT else f"{_NAMES.get(name, name)} changed"
     return f"{name} {before} → {after}"
 
 
-# reasons that users would not understand from the name of the input alone
-_CHANGED: Final = {"generated": "generated files changed, as by a release"}
+_NAMES: Final = {"generated": "generated files"}  # names of inputs that users would not understand
 
 
 def _is_content(value: str) -> bool:

@@ -172,7 +172,7 @@ def version_reuse_fault(channel: ChannelPolicy, known: Candidate, candidate: str
     if "kind" in known.facts:
         return ""
     if channel.source and "+" in known.version:
-        return f"{known.version} is a development build, and {channel.name} takes released versions only"
+        return f"it is a development build, and {channel.name} takes released versions only"
     others = candidates_by_offered_version(events, channel.name).get(canonicalize_version(known.version), set())
     if others and candidate not in others:
         return f"{channel.name} offered {known.version} with other bytes before ({', '.join(sorted(others))})"

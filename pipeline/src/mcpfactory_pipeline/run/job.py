@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.isolation.processes import adopt_orphans, die_with_parent, end_descendants, hide_process
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
@@ -47,7 +47,9 @@ def run_job(job: Mapping[str, Any]) -> dict[str, Any]:
         outputs = _find(str(job["run"]))(inputs)
     except PipelineError as error:
         print(f"error: {error}\nhint: {error.hint}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
-        outputs = StageOutputs("errored", str(error) + (f"; hint: {error.hint}" if error.hint else ""))
+        # A retry does not correct a file.
+        outcome = "failed" if isinstance(error, ConfigError) else "errored"
+        outputs = StageOutputs(outcome, str(error) + (f"; hint: {error.hint}" if error.hint else ""))
     except Exception as error:  # noqa: BLE001 - a stage may run any code, whose errors are outcomes
         traceback.print_exc(file=sys.stdout)
         outputs = StageOutputs("errored", _describe(error))

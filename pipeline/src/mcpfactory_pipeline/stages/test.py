@@ -15,7 +15,7 @@ from pathlib import Path
 from shutil import copyfile
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
+from mcpfactory_pipeline.base.errors import ServerError, StageError
 from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.base.hashing import list_source_files
 from mcpfactory_pipeline.base.text import join_lines, pluralize, truncate
@@ -218,10 +218,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     tests = list_source_files(inputs.folder / "tests")
     from mcpfactory_pipeline.checks.declared_tests import read_declared_tests  # noqa: PLC0415 - heavy
 
-    try:
-        declared = read_declared_tests(inputs.folder)
-    except ConfigError as error:
-        return StageOutputs("failed", f"{error}; hint: {error.hint}")
+    declared = read_declared_tests(inputs.folder)
     if not declared and not any(path.endswith(".py") for path in tests):
         return StageOutputs("failed", "there are no tests: add some to tests/", {"tests": 0})
     level = find_isolation_level(str(inputs.settings.get("isolation", AUTO)))

@@ -179,17 +179,14 @@ def sort_inbox_items(items: Iterable[InboxItem]) -> list[InboxItem]:
 
 
 _WORD: Final = re.compile(r"[\w-]+")
-_VERSION: Final = re.compile(r"\b\d(?:[\w.+-]*\w)?")
 # A version, and its candidate in parentheses.
-_CANDIDATE: Final = re.compile(r"\b(\d[\w.+-]*) \([\w.-]+\)(?: for)? ?")
+_CANDIDATE: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")
 
 
 def item_cause(message: str, server: str) -> str:
-    """Return an item's message without server, version and candidate, so that equal causes have equal texts."""
-    # One pattern per server or version would be slow to compile.
-    versions = {found[1] for found in _CANDIDATE.finditer(message)}
-    named = _VERSION.sub(lambda found: "it" if found[0] in versions else found[0], _CANDIDATE.sub("", message))
-    named = _WORD.sub(lambda found: "…" if found[0] == server else found[0], named).strip(" ;:")
+    """Return an item's message without server and candidate, so that equal causes have equal texts."""
+    # One pattern per server would be slow to compile.
+    named = _WORD.sub(lambda found: "…" if found[0] == server else found[0], _CANDIDATE.sub("", message)).strip(" ;:")
     return f"a candidate {named}" if named.startswith("is ") else named
 
 

@@ -11,7 +11,6 @@ from mcpfactory.options import AsJson, Names, Refresh, Show, selected_workspace
 from mcpfactory.output import server_progress
 
 _SHOWN: Final = 20
-_UNBROKEN: Final = 10_000  # columns of a pipe
 _FIRST: Final = """\
 from your API document:  mcpfactory new --from-openapi FILE
 from a template:         mcpfactory new hello --template minimal
@@ -93,25 +92,18 @@ def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
 
 def _print(items: list[Any], limit: int, commands: int | None = None) -> None:
     """Print at most `limit` groups of items with the same cause, and at most `commands` commands of each group."""
-    from mcpfactory_pipeline.base.text import format_duration, pluralize, printable_line, table_lines, wrap
-    from mcpfactory_pipeline.views.inbox import group_by_cause, item_cause
+    from mcpfactory_pipeline.base.text import pluralize, printable_line, table_lines
+    from mcpfactory_pipeline.views.inbox import group_by_cause
 
     if not items:
         output.line("nothing needs your attention")
         return
     groups = group_by_cause(items)
-    servers = [list(dict.fromkeys(item.server for item in group)) for group in groups[:limit]]
-    rows = []
-    for names, (first, *others) in zip(servers, groups, strict=False):
-        message = item_cause(first.message, first.server) if others else first.message
-        wait = f"  ({format_duration(first.waited)})" if first.waited is not None else ""
-        who = names[0] if len(names) == 1 else pluralize(len(names), "server")
-        rows.append((first.kind, who, printable_line(message) + wait))
-    for names, group, lines in zip(servers, groups, table_lines(rows, output.width()), strict=False):
+    rows = [_group_row(group) for group in groups[:limit]]
+    for group, lines in zip(groups, table_lines(rows, output.width()), strict=False):
         kind = output.styled(group[0].kind, _STYLES.get(group[0].kind, "warn"))
         output.line(lines[0].replace(group[0].kind, kind, 1))
-        listed = wrap(", ".join(names), (output.width() or _UNBROKEN) - 4) if len(names) > 1 else []
-        for line in (*lines[1:], *(f"    {line}" for line in listed)):
+        for line in lines[1:]:
             output.line(line)
         # Do not wrap the command, so that users can copy it.
         for item in group[:commands]:
@@ -120,3 +112,16 @@ def _print(items: list[Any], limit: int, commands: int | None = None) -> None:
             output.line(f"    … and {pluralize(more, 'command')} more: mcpfactory inbox")
     if hidden := sum(map(len, groups[limit:])):
         output.line(f"… and {pluralize(hidden, 'thing')} more: mcpfactory inbox --show 0")
+
+
+def _group_row(group: list[Any]) -> tuple[str, str, str]:
+    """Return the kind, the number or the name of the servers, and the message of items with the same cause."""
+    from mcpfactory_pipeline.base.text import format_duration, pluralize, printable_line
+    from mcpfactory_pipeline.views.inbox import item_cause
+
+    first, names = group[0], dict.fromkeys(item.server for item in group)
+    who = pluralize(len(names), "server") if len(names) > 1 else first.server
+    message = item_cause(first.message, first.server) if len(group) > 1 else first.message
+    listed = f": {', '.join(names)}" if len(names) > 1 else ""
+    wait = f"  ({format_duration(first.waited)})" if first.waited is not None else ""
+    return first.kind, who, printable_line(message + listed) + wait

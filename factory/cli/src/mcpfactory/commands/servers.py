@@ -30,8 +30,9 @@ def _show_new(done: ServerResult) -> None:
         output.line(f"read {created.recognised}")
     output.line(done.message)
     output.line(f"  in {created.path}")
-    for path in sorted(created.files) if done.dry_run else ():
-        output.line(f"  {path}")
+    if done.dry_run:
+        for path in sorted(created.files):
+            output.line(f"  {path}")
     _advise(created)
     if not done.dry_run:
         revive = f"mcpfactory pipeline revive {created.server}; " if _was_retired(created.server) else ""
