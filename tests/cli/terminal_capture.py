@@ -26,7 +26,7 @@ from tests.timeouts import TIMEOUT
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/how-to/dashboard.md"
 COLUMNS, ROWS = 80, 24
-_LAST = 9  # printed lines of a capture that repeats the previous one
+_LAST = 8  # lines of the capture at the end, from the failed stage on
 _PART = re.compile(r"\x1b\[(\??[0-9;]*)([A-Za-z])|\r|\n|[^\x1b\r\n]+")
 
 
@@ -108,9 +108,11 @@ def main() -> None:
         _workspace(folder)
         seen = screens(run(("pipeline", "run"), folder, terminal=True).text)
         middle = [screen for screen in seen if any(" now " in line for line in screen)]
+        end = [line for line in seen[-1] if line]
+        start = next(number for number, line in enumerate(end) if line.startswith("  log: "))
         found = {
             "a terminal, on the way": middle[len(middle) * 2 // 3][-5:],
-            "a terminal, at the end": ["[…]", *[line for line in seen[-1] if line][-_LAST:]],
+            "a terminal, at the end": ["[…]", *end[start : start + _LAST], "[…]"],
             "alone": run((), folder, terminal=False).text.splitlines(),
         }
     blocks = {
