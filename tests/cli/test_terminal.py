@@ -99,10 +99,9 @@ def test_the_command_of_every_item_can_be_typed_where_it_is_next(shell: InProces
 def test_a_command_line_that_is_wrong_is_told_with_place_and_hint(shell: InProcessCli) -> None:
     done = shell("pipeline", "statsu")
     assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: mcpfactory pipeline: No such command 'statsu'. Did you mean 'status'?",
-        "hint: mcpfactory pipeline --help",
-    ]
+    error, hint = done.err.splitlines()
+    assert error == "error: mcpfactory pipeline: No such command 'statsu'. Did you mean 'status'?"
+    assert hint.startswith("hint: mcpfactory pipeline plan|run|status|")
     assert shell("inspect", "--frobnicate").err.startswith("error: mcpfactory inspect: No such option")
     assert "Decide:" in shell("pipeline").err
 
