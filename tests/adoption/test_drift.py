@@ -208,7 +208,7 @@ def test_what_leads_into_production_or_a_client_asks_the_url_at_that_moment(remo
     acts = (
         ((*APPROVE, "remote"), "cannot be approved"),
         ((*PROMOTE, "remote"), "cannot be promoted to production"),
-        ((*PROMOTE, "--due"), "cannot be promoted to production"),
+        ((*PROMOTE, "--due", "--yes"), "cannot be promoted to production"),
         (("install", "remote", "--client", "cursor"), "is not what was adopted"),
         (("install", "remote", "--client", "cursor", "--print"), "is not what was adopted"),
     )
@@ -226,7 +226,7 @@ def test_what_leads_into_production_or_a_client_asks_the_url_at_that_moment(remo
             assert "remote" in done(remote, *act)
         inbox(remote, "--refresh")
         assert not drift.exists()
-    done(remote, *PROMOTE, "--due")
+    done(remote, *PROMOTE, "--due", "--yes")
     assert state(remote, "remote")["channels"]["production"]["candidate"]
 
 
@@ -236,7 +236,7 @@ def test_where_nobody_answers_nothing_goes_on_and_it_is_said_what_to_do(remote, 
     install = ("install", "remote", "--client", "cursor")
     for act, what in (
         ((*PROMOTE, "remote"), "promoted to production"),
-        ((*PROMOTE, "--due"), "promoted to production"),
+        ((*PROMOTE, "--due", "--yes"), "promoted to production"),
         (install, "installed"),
     ):
         found = remote(*act)

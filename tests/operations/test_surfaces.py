@@ -177,7 +177,7 @@ def test_each_field_has_an_effect(operation, monkeypatch, tmp_path):
 
 ALTERNATIVES = (
     {"stage": "", "due": False, "template": "", "answers": ("a=b",)},
-    {"due": True, "server": ""},
+    {"due": True, "server": "", "candidate": "", "reason": ""},
     {"sources": (), "mode": "", "overlays": ()},
     {"clients": ("cursor",), "env": (), "token_variable": ""},
     {

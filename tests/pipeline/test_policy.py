@@ -8,6 +8,8 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.hashing import hash_files, list_source_files
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote_due
+from mcpfactory_pipeline.operations.decisions import Promote
+from mcpfactory_pipeline.operations.operation import DeclinedError, OperationContext, OperationError
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.policy import DEFAULT, ChannelPolicy
@@ -153,3 +155,38 @@ def test_anything_else_that_is_left_to_agents_is_refused(workspace, written):
     with pytest.raises(ConfigError, match=r"agents.*: ") as error:
         configured(workspace, f'[[pipeline.channels]]\nname = "staging"\nagents = {written}\n')
     assert "approve" in error.value.hint
+
+
+def test_one_confirmation_promotes_what_the_person_saw(books, workspace, run, set_actor):
+    books.configure(SOAK + "approvals = 1\n")
+    add_server(workspace.root, "notes")
+    books.run("notes")
+    books.clock.pass_(days=2)
+
+    def approve(server="notes"):
+        decision.approve(books.workspace, server, "production", stages=STAGES, clock=books.clock)
+
+    approve("books")
+    approve()
+    set_actor("ada")
+    asked = []
+
+    def answer(yes, meanwhile=lambda: None):
+        def ask(question, tried):
+            asked.append((question, [one["server"] for one in tried.promoted]))
+            meanwhile()
+            return yes
+
+        context = OperationContext(books.workspace, stages=STAGES, clock=books.clock, ask=ask)
+        return Promote(due=True, channel="production").run(context)
+
+    with pytest.raises(OperationError, match="confirmation is required"):
+        answer(None)
+    with pytest.raises(DeclinedError):
+        answer(False)
+    assert not books.state.offered("production")
+    done = answer(True, approve)
+    assert asked[-1] == ("Promote 2 candidates to production?", ["books", "notes"])
+    assert [one["server"] for one in done.promoted] == ["books"]
+    assert [(one["server"], "changed" in one["error"]) for one in done.failed] == [("notes", True)]
+    assert [one["server"] for one in answer(True).promoted] == ["notes"]

@@ -181,7 +181,7 @@ def rolled_back_again(space: AttackedWorkspace) -> Iterator[str]:
 
 def rolled_back_due(space: AttackedWorkspace) -> Iterator[str]:
     """Rolls a candidate back, lifts the hold, and lets the timer promote what is due."""
-    yield from _not_promoted_after_rollback(space, ("--due",))
+    yield from _not_promoted_after_rollback(space, ("--due", "--yes"))
 
 
 def rejected_by_rollback(space: AttackedWorkspace) -> Iterator[str]:

@@ -109,11 +109,14 @@ def promote_due(
     workspace: Workspace,
     channel: str,
     *,
+    confirmed: Mapping[str, str] | None = None,
     dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> list[dict[str, Any]]:
     """Promote all candidates of the preceding channel that the policy permits.
+
+    `confirmed` limits this to servers that a person has seen in a dry run: it maps each name to its `precondition`.
 
     A failed promotion is reported with `error` and `hint`. A candidate that the policy does not permit is reported with
     `waits_for` (the unmet requirements) and `hint`.
@@ -132,6 +135,8 @@ def promote_due(
                     waits_for = _describe_blockers(blockers)
                     done.append({**decision.about(due), "waits_for": waits_for, "hint": blockers[0].command})
                     continue
+            if confirmed is not None and server.name not in confirmed:
+                continue
             done.append(
                 promote(
                     workspace,
@@ -139,6 +144,7 @@ def promote_due(
                     channel,
                     candidate=due,
                     reason="its policy allows it",
+                    precondition=(confirmed or {}).get(server.name, ""),
                     dry_run=dry_run,
                     stages=stages,
                     clock=clock,

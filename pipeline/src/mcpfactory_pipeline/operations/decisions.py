@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Self
@@ -168,7 +169,7 @@ class Decision(ConfirmedOperation):
         return {**about, "dry_run": context.dry_run, "clock": context.clock, "stages": context.stages}
 
 
-_SUBJECT: Final = ("server", "channel", "stage", "due")
+_SUBJECT: Final = ("server", "channel", "stage", "due", "yes")
 
 
 def _result(made: Mapping[str, Any], sentence: str, **more: Any) -> DecisionResult:
@@ -275,7 +276,8 @@ class Promote(Decision):
 
     server: Server = ""
     candidate: Candidate = ""
-    due: bool = param("Promote every candidate that the policy allows now (for scheduled jobs)", False, omit=_SINGLY)
+    due: bool = param("Promote every candidate that the policy allows now, after one confirmation", False, omit=_SINGLY)
+    yes: bool = param("With --due, skip the confirmation prompt", False, flags=("--yes", "-y"), omit=_SINGLY)
 
     def run(self, context: OperationContext) -> PromoteResult:
         """Move the candidate. If `due` is True, move all candidates that the policy allows."""
@@ -297,8 +299,22 @@ class Promote(Decision):
         return PromoteResult(message=message, details=details, **_facts(made))
 
     def _promote_due(self, context: OperationContext) -> PromoteResult:
+        if context.dry_run or self.yes:
+            return self._due(context)
+        tried = self._due(replace(context, dry_run=True))
+        if tried.promoted:
+            question = f"Promote {pluralize(len(tried.promoted), 'candidate')} to {self.channel}?"
+            context.confirm(question, tried, f"{self.command_line()} --yes")
+        return self._due(context, {one["server"]: one["precondition"] for one in tried.promoted})
+
+    def _due(self, context: OperationContext, confirmed: Mapping[str, str] | None = None) -> PromoteResult:
         found = promote.promote_due(
-            context.workspace, self.channel, dry_run=context.dry_run, stages=context.stages, clock=context.clock
+            context.workspace,
+            self.channel,
+            confirmed=confirmed,
+            dry_run=context.dry_run,
+            stages=context.stages,
+            clock=context.clock,
         )
         promoted = tuple(one for one in found if not {"error", "waits_for"} & set(one))
         lines = []
