@@ -12,6 +12,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -51,9 +52,10 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
     missed = [name for name, found in _damaged(folder, choose) if not found]
     for fault in (*team.faults, *(f"verify does not find: {name}" for name in missed)):
         print(fault)
+    lines = ", ".join(f"{name} {count}" for name, count in team.changed_lines().items())
     figure = (
         f"{times} steps, {team.merges} merges; {len(team.faults)} conflicts or false alarms; "
-        f"{_DAMAGES - len(missed)} of {_DAMAGES} damages found"
+        f"{_DAMAGES - len(missed)} of {_DAMAGES} damages found; changed lines: {lines}"
     )
     return judged(figure, good=team.merges > 0 and not team.faults and not missed)
 
@@ -105,6 +107,15 @@ class _Team:
             _commit(root)
         if git(root, "push", "--quiet", "origin", "HEAD:main").returncode:
             self.faults.append(f"{who}: the push was refused")
+
+    def changed_lines(self) -> Counter[str]:
+        """Return how many lines the commits of all changed in each folder, without those that merges repeat."""
+        changed = Counter[str]()
+        log = git(self.clones["ci"], "log", "--min-parents=1", "--max-parents=1", "--format=", "--numstat").stdout
+        for added, deleted, path in (line.split("\t") for line in log.splitlines()):
+            folder = path.split("/")
+            changed["/".join(folder[: 1 + (folder[0] == "pipeline")])] += int(added) + int(deleted)
+        return changed
 
 
 def _alarms(space: Workspace) -> Iterator[str]:
