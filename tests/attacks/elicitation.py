@@ -7,9 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_pipeline.serve.operation_tools import OperationTools
-from mcpfactory_pipeline.serve.workspace_access import WorkspaceAccess
-from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server.request_state import RequestStateSealer
 from mcpfactory_runtime.types import Json
@@ -94,36 +91,10 @@ def _changed(_: Path) -> str:
         return _expect(till, 0, _said(port, inputResponses={"elicitation-1": _YES}, requestState="A" + state[1:]))
 
 
-def _decision(folder: Path, tool: str) -> str:
-    from tests.cli.recorded_workspaces import make, stage
-
-    space = make(folder, "notes")
-    stage(space, "notes", "one")
-    (folder / "mcpfactory.toml").write_text(
-        '[workspace]\nname = "space"\n[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\n'
-        'name = "production"\nfrom = "staging"\napprovals = 1\nagents = true\n'
-    )
-    factory = Server("mcpfactory")
-    OperationTools(WorkspaceAccess(space.root, local=False)).register(factory)
-    before, candidate = Store(space).history("notes"), Store(space).state("notes").candidate
-    params: Json = {"name": tool, "arguments": {"server": "notes", "reason": "r"}}
-    with serving(factory) as port:
-        first = modern(port, "tools/call", params).message["result"]
-        keys = (*first.get("inputRequests", ()), f"{tool}-notes-production-{candidate}")
-        given = {"inputResponses": dict.fromkeys(keys, _YES), "requestState": first.get("requestState")}
-        for more in ({**given}, {"inputResponses": given["inputResponses"]}):
-            said = modern(port, "tools/call", {**params, **{key: value for key, value in more.items() if value}})
-    if Store(space).history("notes") != before:
-        raise HarmError(f"the history has {Store(space).history('notes')[-1]}")
-    return str(said.message["result"]["content"][0]["text"]).partition("\n")[0]
-
-
 ROWS = {
     "a yes under a key that can be guessed, without a state": ("asked instead", _never_put),
     "one yes, sent three times": ("counts once", _replayed),
     "a yes to other arguments": ("refused", _other_arguments),
     "a state of another server with the same key": ("refused", _other_server),
     "a state that was changed": ("refused", _changed),
-    "approve over HTTP, nobody known": ("refused", lambda folder: _decision(folder, "approve")),
-    "hold over HTTP, nobody known": ("refused", lambda folder: _decision(folder, "hold")),
 }

@@ -39,7 +39,8 @@ def shell(tmp_path_factory) -> InProcessCli:
 @parametrize_subtests(
     "place, message, hint",
     [
-        (HttpAddress("0.0.0.0"), "reachable from other machines", "--token env:NAME"),
+        (HttpAddress(), "requires authorization", "--token env:NAME"),
+        (HttpAddress("0.0.0.0"), "requires authorization", "--token env:NAME"),
         (HttpAddress("0.0.0.0", token="env:TOKEN"), "--token requires --public-url", "--public-url https://"),
         (HttpAddress("0.0.0.0", token="env:TOKEN", url="http://mcp.example.com/mcp"), "without encryption", "https"),
         (HttpAddress(token=SECRET), "not a valid reference", "never the token itself"),
@@ -55,16 +56,16 @@ def test_an_address_or_a_token_that_protects_nothing_is_refused(place, message, 
     assert SECRET not in f"{error.value}{error.value.hint}"
 
 
-def test_there_is_one_authorization_or_none():
+def test_there_is_one_authorization():
     issued = {f"MCPFACTORY_AUTH_{name}": "https://login.example.com/x" for name in ("ISSUER", "JWKS_URL", "RESOURCE")}
-    assert make_authorization(HttpAddress(), {}) is None
     assert make_authorization(HttpAddress("0.0.0.0"), issued) is not None
     with pytest.raises(ConfigError, match="are both configured"):
         make_authorization(HttpAddress(token="env:TOKEN"), {**issued, "TOKEN": SECRET})
 
 
-def test_an_open_address_is_refused_by_the_command(shell):
-    done = shell("serve", "--http", "--host", "0.0.0.0", "--port", "0")
+@pytest.mark.parametrize("what", [[], ["--all"]])
+def test_an_open_address_is_refused_by_the_command(shell, what):
+    done = shell("serve", "--http", "--port", "0", *what)
     assert done.code == 4
     assert "hint: use --token env:NAME" in done.err
 

@@ -34,8 +34,7 @@ NAME`, has a tool of the same name."""
 def make_factory_server(root: Path, documents: Sequence[str] = (), *, local: bool = True) -> Server:
     """Return the server for the workspace at `root`.
 
-    `documents` are further permitted sources of API documents. If `local` is False, callers use HTTP, and only
-    authenticated callers can make decisions.
+    `documents` are further permitted sources of API documents. If `local` is False, callers use HTTP.
     """
     access = WorkspaceAccess(root, tuple(documents), local)
     server = Server(
@@ -65,11 +64,13 @@ class HttpAddress:
     url: str = ""
 
 
-def make_authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Return the authorization for an address; None for a loopback address without a token.
+def make_authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | OAuthProxy:
+    """Return the authorization for an address.
+
+    This includes loopback addresses, because all programs of this machine can reach them.
 
     Raises:
-        ConfigError: the settings contradict each other, or an address that is not loopback would be open.
+        ConfigError: the settings contradict each other, or nothing is configured.
     """
     try:
         issued = read_auth_environment(environ)
@@ -77,16 +78,16 @@ def make_authorization(place: HttpAddress, environ: Mapping[str, str]) -> Author
             raise ConfigError(
                 "--token and MCPFACTORY_AUTH_* are both configured", hint="use either --token or MCPFACTORY_AUTH_*"
             )
-        if issued or not place.token:
-            if not issued and place.host not in _LOOPBACK:
-                raise ConfigError(
-                    f"{place.host} is reachable from other machines, and no authorization is configured",
-                    hint=(
-                        "use --token env:NAME --public-url https://…, or set MCPFACTORY_AUTH_PROVIDER, or "
-                        "_ISSUER, _JWKS_URL and _RESOURCE"
-                    ),
-                )
+        if issued:
             return issued
+        if not place.token:
+            raise ConfigError(
+                "serve --http requires authorization: any program on this machine can reach the address",
+                hint=(
+                    "use --token env:NAME, or set MCPFACTORY_AUTH_PROVIDER, or MCPFACTORY_AUTH_ISSUER, _JWKS_URL and "
+                    "_RESOURCE; without --http, only the client that starts `serve` can use it"
+                ),
+            )
         if place.host not in _LOOPBACK and not place.url:
             raise ConfigError(
                 "--token requires --public-url on a non-loopback address",

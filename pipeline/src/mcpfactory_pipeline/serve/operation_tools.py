@@ -104,11 +104,6 @@ class OperationTools:
 
         The key of the question covers every confirmed value, so an answer to an earlier question does not count.
         """
-        if not self._access.local and ctx.principal is None:  # any program on this machine can reach the port
-            raise ToolError(
-                "Over HTTP, decisions require identified callers, but this server has no "
-                "authorization.\nhint: mcpfactory serve --http --token env:NAME, or serve on stdio"
-            )
         await self._access.read(_refuse_agents, asked)
         tried, changed, who = await self._try(ctx, asked), "", agent_name(ctx)
         for _ in range(_ASKED):

@@ -30,7 +30,7 @@ class WorkspaceAccess:
     """A workspace and its permitted API documents. Callers may use files of the workspace and public addresses.
 
     `documents` are other folders and hosts that a person permitted. Callers cannot find out whether another file or
-    address exists. If `local` is False, any program on this machine may be a caller.
+    address exists. If `local` is False, callers use HTTP.
     """
 
     root: Path
