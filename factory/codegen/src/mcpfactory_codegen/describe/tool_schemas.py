@@ -51,6 +51,7 @@ _TINY: Final = 64
 _MOST_DEFAULT: Final = 200
 _OUTLINED: Final = 12  # maximum number of required members to list for an omitted definition
 _OUTLINE_LEVELS: Final = 3  # maximum nesting of required members and items in an outline
+_OUTLINE_BYTES: Final = 2_000  # a larger outline gets fewer levels
 _CHOICES: Final = 24
 
 
@@ -62,6 +63,7 @@ class SharedDefinitions:
         self._cleaned: dict[str, JsonSchema] = {}
         self._refs: dict[str, Counter[str]] = {}
         self._sizes: dict[str, int] = {}
+        self._outlines: dict[str, dict[str, Any]] = {}
 
     def clean(self, schema: JsonSchema, depth: int = 0) -> JsonSchema:
         """Remove documentation-only keywords from the schema, and shorten descriptions."""
@@ -155,12 +157,20 @@ class SharedDefinitions:
 
     def outline(self, name: str) -> dict[str, Any]:
         """Return an outline of a definition: its required members with types and enums, or {}."""
+        if name not in self._outlines:
+            self._outlines[name] = self._outline(name)
+        return self._outlines[name]
+
+    def _outline(self, name: str) -> dict[str, Any]:
         whole = self.definition(name)
         if not isinstance(whole, dict) or whole.get("type") != "object":
             return {}
-        shown = self._outlined(whole, _OUTLINE_LEVELS)
         text = f"{name}: what else it has is in the documentation of the API."
-        return {**shown, "description": text} if properties_of(shown) and isinstance(shown, dict) else {}
+        for levels in range(_OUTLINE_LEVELS, 0, -1):
+            shown = self._outlined(whole, levels)
+            if isinstance(shown, dict) and len(dump_json(shown)) <= _OUTLINE_BYTES:
+                return {**shown, "description": text} if properties_of(shown) else {}
+        return {}
 
     def _outlined(self, schema: JsonSchema, levels: int) -> JsonSchema:
         """Return type, values, items and required members of a schema, which callers need to fill it."""
