@@ -47,7 +47,7 @@ def leave(inputs: StageInputs) -> StageOutputs:
 
 
 def stage_of(run: Callable[[StageInputs], StageOutputs]) -> Stage:
-    return Stage(name=run.__name__, needs=(), reads=(), writes=(), version=1, run=f"{__name__}:{run.__name__}")
+    return Stage(name=run.__name__, needs=(), reads=(), writes=(), version=1, run=f"{run.__module__}:{run.__name__}")
 
 
 def inputs_in(folder: Path) -> StageInputs:

@@ -24,8 +24,10 @@ from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
 _ROOM: Final = 512 * 2**20  # minimum bytes of free memory for each parallel job
 _POLL: Final = 0.25  # seconds between two checks of a job
+_LOG: Final = 10_000_000  # maximum bytes of a log; its beginning and end are kept
 _ENDING: Final = 20.0  # maximum seconds to wait for the exit of a supervisor
 _PROC: Final = Path("/proc")
+_MARK: Final = b"\n[about %012d bytes of this log are left out]\n"
 
 
 def available_slots() -> int:
@@ -50,6 +52,32 @@ class Executor(Protocol):
         """Release the resources after the run."""
 
 
+class LogFile:
+    """Log of a job. `descriptor` is open in append mode, and programs write to it."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self.descriptor = descriptor
+        self._left_out = 0
+
+    def shorten(self) -> None:
+        """If the log is too large, replace its middle by a line with the number of bytes that are left out.
+
+        Bytes that a program writes at the same moment can be lost, and are not counted.
+        """
+        if os.fstat(self.descriptor).st_size <= _LOG:
+            return
+        half, mark = _LOG // 2, len(_MARK % 0)
+        with self._path.open("r+b") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(size - half + mark)
+            tail = stream.read()
+            self._left_out += size - half - len(tail) - (mark if self._left_out else 0)
+            stream.seek(half)
+            stream.write(_MARK % self._left_out + tail)
+            stream.truncate()
+
+
 class LocalExecutor:
     """Executor that runs each job as a process on this machine, so a crash affects only one job.
 
@@ -70,14 +98,15 @@ class LocalExecutor:
         try:
             job_file.write_text(json.dumps(job), encoding="utf-8")
             log.parent.mkdir(parents=True, exist_ok=True)
-            with log.open("wb") as stream:
-                return self._run(job, [str(job_file), str(result_file)], result_file, stream.fileno())
+            log.unlink(missing_ok=True)
+            with log.open("ab") as stream:  # in append mode, programs continue to write at the end of a shortened log
+                return self._run(job, [str(job_file), str(result_file)], result_file, LogFile(log, stream.fileno()))
         except OSError as error:
             raise StateError(
                 f"a job cannot be started: {error}", hint="free space, or make the folder writable"
             ) from error
 
-    def _run(self, job: Mapping[str, Any], arguments: list[str], result_file: Path, log: int) -> StageOutputs:
+    def _run(self, job: Mapping[str, Any], arguments: list[str], result_file: Path, log: LogFile) -> StageOutputs:
         command = [sys.executable, "-m", "mcpfactory_pipeline.run.job", *arguments]
         with self._guard:
             if self._cancelled:
@@ -87,24 +116,27 @@ class LocalExecutor:
                 command,
                 env=None if job["environ"] == "caller" else job_environ(),
                 stdin=subprocess.PIPE,
-                stdout=log,
+                stdout=log.descriptor,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
             self._running.add(process)
         try:
-            if excess := self._watch(process, job["limits"]):
+            if excess := self._watch(process, job["limits"], log):
                 _end(process)
                 return excess
         finally:
+            log.shorten()
             with self._guard:
                 self._running.discard(process)
             assert process.stdin is not None
             process.stdin.close()
         return self._outputs(process.returncode, result_file)
 
-    def _watch(self, process: subprocess.Popen[bytes], limits: Mapping[str, float]) -> StageOutputs | None:
-        """Wait for the end of a job; return an outcome if the job must be ended."""
+    def _watch(
+        self, process: subprocess.Popen[bytes], limits: Mapping[str, float], log: LogFile
+    ) -> StageOutputs | None:
+        """Wait for the end of a job, and limit its log; return an outcome if the job must be ended."""
         deadline = time.monotonic() + limits["timeout"]
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -112,12 +144,13 @@ class LocalExecutor:
                 return None
             if time.monotonic() >= deadline:
                 return StageOutputs("errored", f"took longer than its limit of {limits['timeout']:g} seconds")
-            if process_tree_memory(process.pid) > limits["memory"]:
+            if process_tree_memory(process.pid, limits["memory"]) > limits["memory"]:
                 return StageOutputs(
                     "errored", f"used more memory than its limit of {limits['memory'] / 2**20:,.0f} MiB"
                 )
             if self._abandoned():
                 return StageOutputs("interrupted", RUN_ENDED)
+            log.shorten()
 
     def _outputs(self, code: int, result_file: Path) -> StageOutputs:
         if code == 0 and result_file.exists():
@@ -157,8 +190,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def process_tree_memory(leader: int) -> int:
-    """Return the resident bytes of a process, its session and its descendants; 0 if unknown."""
+def process_tree_memory(leader: int, limit: float) -> int:
+    """Return the memory in bytes of a process, its session and its descendants; 0 if unknown.
+
+    Above the limit, each page that several processes share counts once (proportional set size, proc(5)). Below the
+    limit, it counts for each of them, because this is much faster to read.
+    """
     parents: dict[int, int] = {}
     sessions: dict[int, int] = {}
     resident: dict[int, int] = {}
@@ -180,7 +217,18 @@ def process_tree_memory(leader: int) -> int:
         more = {pid for pid, parent in parents.items() if parent in ours and pid not in ours}
         ours |= more
         grown = bool(more)
-    return sum(resident.get(pid, 0) for pid in ours) * os.sysconf("SC_PAGE_SIZE")
+    page = os.sysconf("SC_PAGE_SIZE")
+    found = {pid: resident.get(pid, 0) * page for pid in ours}
+    total = sum(found.values())
+    return total if total <= limit else sum(_proportional_memory(pid, found[pid]) for pid in ours)
+
+
+def _proportional_memory(pid: int, default: int) -> int:
+    try:
+        lines = (_PROC / str(pid) / "smaps_rollup").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    except (OSError, ValueError, StopIteration):  # a process that hides from others, or has ended
+        return default
 
 
 def memory_available() -> int | None:

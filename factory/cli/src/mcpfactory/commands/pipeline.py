@@ -123,12 +123,17 @@ def history(
         str, typer.Argument(metavar="[STAGE]", help="Print the output of this stage", autocompletion=completion.stages)
     ] = "",
     show: Show = 20,
+    whole: Annotated[
+        bool, typer.Option("--all", help="With STAGE: print all output, even if the stage failed")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the events of a server, newest last.
 
-    With STAGE, print the output of the stage's last run on this machine. If the stage did not pass, the cause is first.
+    With STAGE, print the output of the stage's last run on this machine. If the stage did not pass, print its cause and
+    the part of the output about the failure.
     """
+    from mcpfactory_pipeline.run.runner import failed_stage_log_excerpt
     from mcpfactory_pipeline.state.store import Store
     from mcpfactory_pipeline.state.timeline import actor_of
     from mcpfactory_pipeline.views.status import history as read_history
@@ -143,6 +148,11 @@ def history(
         record = Store(workspace).state(name).stages.get(stage)
         if record is not None and record.outcome != "passed":
             output.note(f"{stage} {record.outcome}: {record.message}")
+            lines = text.splitlines()
+            shown = lines if whole else failed_stage_log_excerpt(lines, record.summary.get("gates", ()))
+            if len(shown) < len(lines):
+                output.note(f"{len(shown)} of {len(lines)} lines: mcpfactory pipeline history {name} {stage} --all")
+            text = "\n".join(shown)
         output.print_untrusted_text(text)
         return
     events = read_history(selected_workspace(), name)[-show:]
