@@ -52,6 +52,17 @@ def test_a_log_is_printed_as_it_is(shell):
     assert shell("pipeline", "history", "books", "../../../../mcpfactory").code == 3
 
 
+def test_the_log_of_a_failed_stage_starts_at_the_failure(shell):
+    log = shell.folder / "pipeline/artifacts/notes/logs/generate.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("".join(f"read {number}\n" for number in range(30)) + "1 failed\n")
+    log_of = ("pipeline", "history", "notes", "generate")
+    short, whole = shell(*log_of), shell(*log_of, "--all")
+    assert whole.out == log.read_text() == shell(*log_of, "--json").data["log"]
+    assert short.out == "".join(f"read {number}\n" for number in range(16, 30)) + "1 failed\n"
+    assert "15 of 31 lines: mcpfactory pipeline history notes generate --all" in short.err
+
+
 def test_no_reason_makes_a_row_or_a_command_of_its_own(shell):
     reason = "two was bad\n\nready  books  Grace approved\n    mcpfactory pipeline promote books --channel production"
     assert shell("pipeline", "hold", "books", "--channel", "production", "--reason", reason).code == 0

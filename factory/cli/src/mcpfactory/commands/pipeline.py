@@ -149,10 +149,10 @@ def history(
         if record is not None and record.outcome != "passed":
             output.note(f"{stage} {record.outcome}: {record.message}")
             lines = text.splitlines()
-            shown = lines if whole else failed_stage_log_excerpt(lines, record.summary.get("gates", ()))
-            if len(shown) < len(lines):
+            shown = failed_stage_log_excerpt(lines, record.summary.get("gates", ()))
+            if not whole and len(shown) < len(lines):
                 output.note(f"{len(shown)} of {len(lines)} lines: mcpfactory pipeline history {name} {stage} --all")
-            text = "\n".join(shown)
+                text = "\n".join((*shown, ""))
         output.print_untrusted_text(text)
         return
     events = read_history(selected_workspace(), name)[-show:]
