@@ -271,6 +271,7 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 _GRACE: Final = 4.0  # seconds added to the timeout of a call
 _START: Final = 20.0  # seconds; timeout of the first answer of a process
 _TRIES: Final = 4  # maximum number of calls to wait for a success
+_WAITING: Final = 3  # processes for the failures that wait; a start takes as long as a short wait
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
 # Use a case with one of these methods only if no case has a method of the two sets above.
@@ -315,8 +316,8 @@ async def observe_failures(
 
 
 def _failures_by_process() -> list[tuple[ApiFailure, ...]]:
-    quick = tuple(one for one in FAILURES if not one.waits)
-    return [quick, *((one,) for one in FAILURES if one.waits)]
+    quick, waiting = (tuple(one for one in FAILURES if one.waits is waits) for waits in (False, True))
+    return [quick, *(waiting[start::_WAITING] for start in range(_WAITING))]
 
 
 def choose_calls_to_fail(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
