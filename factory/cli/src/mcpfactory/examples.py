@@ -29,6 +29,7 @@ EXAMPLES: Final = {
     "diff": ("mcpfactory diff books", "mcpfactory diff books --against main"),
     "pipeline plan": ("mcpfactory pipeline plan", "mcpfactory pipeline plan books"),
     "pipeline run": ("mcpfactory pipeline run", "mcpfactory pipeline run books --until test"),
+    "pipeline refresh": ("mcpfactory pipeline refresh", "mcpfactory pipeline refresh books --dry-run"),
     "pipeline status": ("mcpfactory pipeline status", "mcpfactory pipeline status books --graph mermaid"),
     "pipeline history": ("mcpfactory pipeline history books", "mcpfactory pipeline history books validate"),
     "pipeline promote": ("mcpfactory pipeline promote books", "mcpfactory pipeline promote books --channel beta"),

@@ -55,7 +55,7 @@ def make_typer_command(
         given = operation.read(_given(operation, values))
         ask = partial(_ask, show, as_json=as_json)
         context = OperationContext(_workspace(), dry_run=dry_run, access=FullAccess(), ask=ask)
-        (perform or partial(_perform, show))(given, context, as_json=as_json)
+        (perform or partial(run_operation, show))(given, context, as_json=as_json)
 
     command.__doc__ = operation.help()
     command.__signature__ = inspect.Signature([*_parameters(operation)])  # type: ignore[attr-defined] # functions accept this attribute
@@ -69,7 +69,8 @@ def _workspace() -> Workspace | None:
         return None
 
 
-def _perform(show: Show, operation: Operation, context: OperationContext, *, as_json: bool) -> None:
+def run_operation(show: Show, operation: Operation, context: OperationContext, *, as_json: bool) -> None:
+    """Run an operation, show its progress, print its result, and exit with its exit code."""
     with output.progress(quiet=as_json) as tell:
         done = operation.run(replace(context, notify=tell))
     if as_json:

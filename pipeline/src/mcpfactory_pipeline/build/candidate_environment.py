@@ -22,7 +22,7 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.files import read_json, venv_python
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file, hash_named_texts
 from mcpfactory_pipeline.base.versions import python_version
-from mcpfactory_pipeline.build.factory_distributions import cached_runtime_wheel, requires_runtime
+from mcpfactory_pipeline.build.dependency_lock import ensure_lock, runtime_wheel_for
 from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.build.wheels import digest
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
@@ -175,9 +175,13 @@ def _environment(
     inputs: StageInputs, candidate: Artifact, purpose: str, options: list[str], more: Mapping[str, Any]
 ) -> CandidateEnvironment:
     wheel = _hashed_wheel(inputs, candidate)
-    runtime = cached_runtime_wheel(inputs.artifacts) if requires_runtime(wheel) else None
+    runtime = runtime_wheel_for(inputs.artifacts, wheel)
+    lock = ensure_lock(
+        candidate.folder, wheel, artifacts=inputs.artifacts, root=inputs.root, work=inputs.work / "resolved"
+    )
     wanted = {
         "files": dict(candidate.files),
+        "lock": hash_file(lock),
         "runtime": hash_file(runtime) if runtime else "from the index",
         "python": f"{python_version()} in {sys.base_prefix}",
         **more,
@@ -188,7 +192,7 @@ def _environment(
     for other in candidate.folder.parent.glob("*/environments"):  # earlier candidates no longer need their environments
         if other != candidate.folder / "environments":
             shutil.rmtree(other, ignore_errors=True)
-    packages = [str(wheel), *([str(runtime)] if runtime else []), *options]
+    packages = ["--requirements", str(lock), str(wheel), *([str(runtime)] if runtime else []), *options]
     try:
         holds = _made(inputs, folder, wheel, packages)
     except ChangedFilesError as error:

@@ -10,11 +10,12 @@ from mcpfactory_pipeline.operations.install import Install, Uninstall
 from mcpfactory_pipeline.operations.new import Adopt, New, Update
 from mcpfactory_pipeline.operations.operation import Operation, OperationError, is_list_field, option_names
 from mcpfactory_pipeline.operations.publish import Publish
+from mcpfactory_pipeline.operations.refresh import Refresh
 from mcpfactory_pipeline.operations.removal import Remove, Rename
 from mcpfactory_pipeline.operations.run import Run
 
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
-    New, Adopt, Update, Run, *DECISIONS, Retire, Revive, Waive, Publish, Install, Uninstall, Rename, Remove,
+    New, Adopt, Update, Run, Refresh, *DECISIONS, Retire, Revive, Waive, Publish, Install, Uninstall, Rename, Remove,
 )  # fmt: skip
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Final
 
+from mcpfactory_pipeline.base.files import FileStamp, file_stamp
 from mcpfactory_pipeline.base.hashing import (
     ABSENT,
     hash_file,
@@ -152,6 +155,47 @@ def _drift(subject: InputReader) -> str:
     return replacement_hash(known) or ABSENT
 
 
+def lock_file(candidate: Path) -> Path:
+    """Return the path of the dependency lock in a candidate's folder."""
+    return candidate / "requirements.lock"
+
+
+def _dependencies(subject: InputReader) -> str:
+    """Return the hash of the candidate's dependency lock.
+
+    If the lock is not on this machine, return the hash that the last stage recorded.
+    """
+    server, candidate = subject.server, subject.state.candidate
+    if server.adopted or candidate is None:
+        return ABSENT
+    found = hash_file(lock_file(server.folder.parents[1] / "pipeline" / "artifacts" / server.name / candidate))
+    if found != ABSENT:
+        return found
+    records = (one for one in subject.state.stages.values() if one.candidate == candidate)
+    return next(filter(None, (one.inputs.get("dependencies") for one in records)), ABSENT)
+
+
+def uv_settings_hash(root: Path) -> str:
+    """Return the hash of the workspace's settings of uv, such as package indexes; `none` without settings.
+
+    They are the file `uv.toml`, or else `[tool.uv]` in `pyproject.toml`. Environment variables are left out, because
+    they belong to a machine: equal settings must give equal results on all machines.
+    """
+    files = root / "uv.toml", root / "pyproject.toml"
+    return _uv_settings_hash(*files, *map(file_stamp, files))
+
+
+@lru_cache(maxsize=8)
+def _uv_settings_hash(settings: Path, project: Path, *_stamps: FileStamp | None) -> str:
+    if (found := hash_file(settings)) != ABSENT:
+        return found
+    try:
+        own = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {}).get("uv")
+    except (OSError, ValueError):  # uv reports an unreadable file
+        return ABSENT
+    return hash_named_texts({"tool.uv": json.dumps(own, sort_keys=True, default=str)}) if own else ABSENT
+
+
 _DOCUMENTS: Final = (".json", ".yaml", ".yml")
 NOT_BUILT: Final = ("tests", "evals", "changes", ".mcpfactory", WAIVERS, DRIFT)
 
@@ -170,6 +214,8 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "model": _model,
     "candidate": lambda subject: subject.state.candidate or ABSENT,
     "checks": _checks,
+    "dependencies": _dependencies,
+    "uv": lambda subject: uv_settings_hash(subject.server.folder.parents[1]),
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: distribution_version("mcpfactory-codegen"),
     # Adopted servers do not use the runtime of this factory.

@@ -35,6 +35,7 @@ from mcpfactory_pipeline.workspace.workspace import (
     broken_server_of_error,
     isolate_server_errors,
 )
+from mcpfactory_runtime.errors import Exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,15 @@ class RunOutcome:
     def failed(self) -> bool:
         """Return True if a server did not pass, in this run or in an earlier run with the same inputs."""
         return any(outcome in {"failed", "inconclusive", "blocked"} for outcome in self.servers.values())
+
+    @property
+    def exit_code(self) -> Exit:
+        """Return the exit code of a command that ran the stages."""
+        if self.interrupted:
+            return Exit.INTERRUPTED
+        if self.errored:
+            return Exit.SYSTEM_ERROR
+        return Exit.NEGATIVE if self.failed else Exit.OK
 
 
 def plan_servers(

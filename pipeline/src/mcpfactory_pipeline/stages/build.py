@@ -14,6 +14,8 @@ from mcpfactory_codegen.servers.config import ServerConfig
 from mcpfactory_codegen.settings import SettingsError, read_settings, read_toml_text
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import installed_version
+from mcpfactory_pipeline.build.candidate_environment import UNINSTALLABLE
+from mcpfactory_pipeline.build.dependency_lock import direct_references, ensure_lock
 from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.build.wheels import foreign_wheel_entries, wheel_entry_pattern, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
@@ -29,7 +31,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     """Build the packages and move them into the folder of their candidate."""
     config = inputs.folder / CONFIG
     try:
-        allowed = read_settings(ServerConfig, read_toml_text(config), config).build.allow
+        settings = read_settings(ServerConfig, read_toml_text(config), config).build
         candidate, stated = _build(inputs)
     except (SettingsError, ReleaseError) as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
@@ -41,14 +43,26 @@ def run(inputs: StageInputs) -> StageOutputs:
         )
     wheel = _wheel(candidate)
     foreign = foreign_wheel_entries(candidate.folder / wheel, inputs.package, inputs.server)
-    if refused := [entry for entry in foreign if not any(fnmatchcase(entry, pattern) for pattern in allowed)]:
+    if refused := [entry for entry in foreign if not any(fnmatchcase(entry, pattern) for pattern in settings.allow)]:
         return StageOutputs(
             "failed",
             f"{wheel} installs entries that are not its own and can change how other packages run: "
             f"{', '.join(refused)}; hint: leave them out of the wheel, or allow them below [build] in {CONFIG}: allow = "
-            f"{json.dumps([*allowed, *(wheel_entry_pattern(entry, wheel) for entry in refused)])}",
+            f"{json.dumps([*settings.allow, *(wheel_entry_pattern(entry, wheel) for entry in refused)])}",
         )
-    store_candidate(candidate, inputs.artifacts / inputs.server / candidate.id)
+    if referred := sorted({*direct_references(candidate.folder / wheel)} - {*settings.direct_references}):
+        return StageOutputs(
+            "failed",
+            f"{wheel} requires packages from URLs, whose content can change: {', '.join(referred)}; hint: require "
+            f"versions from an index, or allow them below [build] in {CONFIG}: direct_references = "
+            f"{json.dumps([*settings.direct_references, *referred])}",
+        )
+    folder = inputs.artifacts / inputs.server / candidate.id
+    store_candidate(candidate, folder)
+    try:
+        ensure_lock(folder, folder / wheel, artifacts=inputs.artifacts, root=inputs.root, work=inputs.work / "resolved")
+    except ToolRejectedInputError as error:
+        return StageOutputs("failed", f"the dependencies cannot be resolved: {error}; hint: {UNINSTALLABLE}")
     size = sum((candidate.folder / name).stat().st_size for name in candidate.files)
     level = find_isolation_level(str(inputs.settings.get("isolation", AUTO))).name
     known = {**source_gate_facts(inputs.folder), "backend": candidate.backend, "uv": installed_version("uv")}

@@ -184,7 +184,7 @@ def run(
     Server code cannot change the results, because mcpfactory keeps the results in memory until the end. The exit code
     is the exit code of `mcpfactory pipeline run`, or 5 if a recorded file was changed.
     """
-    from mcpfactory.commands.pipeline_run import run_exit_code, warn_missing_isolation
+    from mcpfactory.commands.pipeline_run import warn_missing_isolation
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
     from mcpfactory_pipeline.delivery.ci.fold import validate_run_id
@@ -208,7 +208,7 @@ def run(
     packed = bundle.pack_run(workspace, folder, outcome.recorded)
     for server in packed:
         output.note(f"{server.server}: {server.files} files, {server.bytes} bytes in {folder}")
-    raise typer.Exit(run_exit_code(outcome))
+    raise typer.Exit(outcome.exit_code)
 
 
 @app.command()

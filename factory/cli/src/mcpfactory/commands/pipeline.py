@@ -19,6 +19,7 @@ _DECISIONS: Final = "mcpfactory_pipeline.operations.decisions"
 COMMANDS: Final = {
     "plan": CommandEntry("Run", f"{_COMMANDS}.pipeline_run:plan", "Show the stages to run and the reasons; run nothing"),
     "run": CommandEntry("Run", f"{_COMMANDS}.pipeline_run:run", "Run the stages that are not up to date"),
+    "refresh": CommandEntry("Run", f"{_COMMANDS}.pipeline_run:refresh", "Test servers with the newest dependencies"),
     "status": CommandEntry("Run", f"{_COMMANDS}.pipeline:status", "Show stages, candidate and channels of every server"),
     "history": CommandEntry("Run", f"{_COMMANDS}.pipeline:history", "Show the events of a server, newest last"),
     "promote": CommandEntry("Decide", f"{_DECISIONS}:Promote", "Move a candidate into a channel, if the policy allows it"),

@@ -1,4 +1,4 @@
-"""Commands `mcpfactory pipeline plan` and `run`."""
+"""Commands `mcpfactory pipeline plan`, `run` and `refresh`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.operations import make_typer_command
+from mcpfactory.operations import make_typer_command, print_result, run_operation
 from mcpfactory.options import AsJson, Names, selected_workspace
 from mcpfactory_pipeline.operations.operation import OperationContext
+from mcpfactory_pipeline.operations.refresh import Refresh
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -69,7 +70,7 @@ def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
                 _note_worst_findings(context.workspace, name)
         if not wanted.until:  # after a partial run, pending decisions are about the candidate of an earlier run
             _note_waiting(context.workspace, list(outcome.servers))
-    raise typer.Exit(run_exit_code(outcome))
+    raise typer.Exit(outcome.exit_code)
 
 
 run = make_typer_command(Run, perform=_run)
@@ -120,10 +121,12 @@ def warn_missing_isolation(workspace: Workspace, outcome: Any) -> None:
         output.hint('isolation = "required" in [pipeline] refuses such runs; mcpfactory doctor shows what is missing')
 
 
-def run_exit_code(outcome: Any) -> Exit:
-    """Return the exit code of a command that ran the pipeline."""
-    if outcome.interrupted:
-        return Exit.INTERRUPTED
-    if outcome.errored:
-        return Exit.SYSTEM_ERROR
-    return Exit.NEGATIVE if outcome.failed else Exit.OK
+def _refresh(wanted: Refresh, context: OperationContext, *, as_json: bool) -> None:
+    from mcpfactory_pipeline.reporting import make_reporter
+
+    run_operation(
+        print_result, wanted, context if as_json else replace(context, reporter=make_reporter("plain")), as_json=as_json
+    )
+
+
+refresh = make_typer_command(Refresh, perform=_refresh)

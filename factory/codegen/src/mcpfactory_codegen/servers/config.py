@@ -211,6 +211,11 @@ class BuildSettings(Settings):
         description='further files that the wheel may install: patterns of paths, or of entry points ("group:name")',
         examples=[["bookshop_models/*"]],
     )
+    direct_references: Strings = Field(
+        default=(),
+        description="dependencies that the wheel may require from a URL (`name @ git+https://…`), not from an index",
+        examples=[["bookshop-models"]],
+    )
 
 
 class VariableSettings(Settings):

@@ -1,0 +1,139 @@
+"""Operation `refresh`: test servers with newer versions of their dependencies."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from pydantic import Field
+
+from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.channels.candidate import find_artifact
+from mcpfactory_pipeline.operations.operation import Omitted, Operation, OperationContext, OperationResult, Servers
+from mcpfactory_pipeline.plan.fingerprint import lock_file
+from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_runtime.errors import Exit
+
+_OMIT: Final[Omitted] = {
+    "dashboard": "a scheduled job or a person at a terminal runs it",
+    "mcp": "a scheduled job or a person at a terminal runs it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """A dependency whose version differs. `before` or `after` is "" if only one lock has the dependency."""
+
+    server: str
+    package: str
+    before: str
+    after: str
+
+
+class RefreshResult(OperationResult):
+    """Changed dependencies, and the worst outcome of each server that was tested with them."""
+
+    changes: tuple[VersionChange, ...] = ()
+    servers: dict[str, str] = Field(default={}, description="Server, and the worst outcome of its stages.")
+    skipped: dict[str, str] = Field(default={}, description="Server without a lock to refresh, and the reason.")
+    failed: dict[str, tuple[str, str]] = Field(default={}, description="Server, and an error with its hint.")
+    ended: int = Field(default=0, description="Exit code of the run.")
+
+    @property
+    def exit_code(self) -> Exit:
+        """Return the exit code of the run, or NEGATIVE if the dependencies of a server cannot be resolved."""
+        return Exit(self.ended) or super().exit_code
+
+    def errors(self) -> list[tuple[str, str]]:
+        """Return the servers whose dependencies cannot be resolved."""
+        return [(f"{server}: {message}", hint) for server, (message, hint) in self.failed.items()]
+
+    def lines(self) -> list[str]:
+        """Return one line for each change, and one for each tested server."""
+        changes = [f"{one.server}: {one.package} {one.before or '-'} → {one.after or '-'}" for one in self.changes]
+        return [*changes, *(f"{server}: {outcome}" for server, outcome in self.servers.items()), *super().lines()]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the servers without a lock."""
+        return tuple(f"{server}: {reason}" for server, reason in self.skipped.items())
+
+
+class Refresh(Operation):
+    """Test servers with the newest dependencies.
+
+    The dependencies of each server's newest candidate are resolved again. If a version changed, the stages that test
+    the candidate run with the new versions.
+    """
+
+    command: ClassVar[str] = "pipeline refresh"
+    title: ClassVar[str] = "Refresh dependencies"
+    result: ClassVar[type[OperationResult]] = RefreshResult
+    omit: ClassVar[Omitted] = _OMIT
+
+    servers: Servers = ()
+
+    def run(self, context: OperationContext) -> RefreshResult:
+        """Resolve, compare, and run the stages of the servers with changes."""
+        workspace = context.workspace
+        changes: list[VersionChange] = []
+        skipped: dict[str, str] = {}
+        servers, broken = workspace.load_servers(self.servers or None)
+        failed = {one.name: (one.message, one.hint) for one in broken}
+        for server in servers:
+            context.notify(f"resolving the dependencies of {server.name} …")
+            try:
+                changes += _refreshed(workspace, server, dry_run=context.dry_run)
+            except _NothingToRefreshError as reason:
+                skipped[server.name] = str(reason)
+            except PipelineError as error:
+                failed[server.name] = (str(error), error.hint)
+        changed = list(dict.fromkeys(one.server for one in changes))
+        done = RefreshResult(
+            message=f"{pluralize(len(changes), 'new version')} in {pluralize(len(changed), 'server')}",
+            changes=tuple(changes),
+            skipped=skipped,
+            failed=failed,
+            dry_run=context.dry_run,
+        )
+        if context.dry_run or not changed:
+            return done
+        outcome = run_pipeline(workspace, changed, reporter=context.reporter, stages=context.stages, stop=context.stop)
+        return done.model_copy(update={"servers": dict(outcome.servers), "ended": outcome.exit_code})
+
+
+class _NothingToRefreshError(Exception):
+    pass
+
+
+def _refreshed(workspace: Workspace, server: WorkspaceServer, *, dry_run: bool) -> list[VersionChange]:
+    """Resolve the dependencies of a server's newest candidate, replace a different lock, and return the changes."""
+    from mcpfactory_pipeline.build.dependency_lock import (
+        locked_versions,
+        resolve_dependencies,
+        write_lock,
+    )
+
+    if server.adopted:
+        raise _NothingToRefreshError(f"adopted servers have their own lock: mcpfactory update {server.name}")
+    artifact = find_artifact(workspace, Store(workspace).state(server.name))
+    if artifact is None or not artifact.wheel.is_file():
+        raise _NothingToRefreshError(f"it has no candidate on this machine: mcpfactory pipeline run {server.name}")
+    place = lock_file(artifact.folder)
+    before = place.read_text(encoding="utf-8") if place.is_file() else ""
+    with tempfile.TemporaryDirectory(dir=workspace.artifacts) as work:  # below the root, where uv finds its settings
+        after = resolve_dependencies(
+            artifact.wheel, artifacts=workspace.artifacts, root=workspace.root, work=Path(work)
+        )
+    if after != before and not dry_run:
+        write_lock(place, after)
+    old, new = locked_versions(before), locked_versions(after)
+    return [
+        VersionChange(server.name, package, old.get(package, ""), new.get(package, ""))
+        for package in sorted(old.keys() | new.keys())
+        if old.get(package) != new.get(package)
+    ]
