@@ -30,6 +30,7 @@ FILES: Final[Mapping[str, str]] = {
         "whole pipelines with real stages": (
             "tests/cli/test_large.py::test_validate_judges_the_three_tools_and_calls_the_others_through_them",
             "tests/cli/test_first_hour.py::test_a_run_names_the_worst_findings_and_a_partial_run_no_decision",
+            "tests/cli/test_refresh.py",
             "tests/cli/test_stage_approval.py",
             "tests/pipeline/test_versions.py::test_other_bytes_get_a_local_version_which_staging_offers_and_production_refuses",
             "tests/pipeline/test_end_to_end.py::test_a_channel_is_built_again_from_the_commit_that_has_its_sources",

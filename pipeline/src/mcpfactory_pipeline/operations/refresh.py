@@ -10,10 +10,11 @@ from typing import ClassVar, Final
 from pydantic import Field
 
 from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.hashing import hash_bytes, shorten_hash
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.channels.candidate import find_artifact
 from mcpfactory_pipeline.operations.operation import Omitted, Operation, OperationContext, OperationResult, Servers
-from mcpfactory_pipeline.plan.fingerprint import lock_file
+from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, lock_file
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -120,16 +121,23 @@ def _refreshed(workspace: Workspace, server: WorkspaceServer, *, dry_run: bool) 
 
     if server.adopted:
         raise _NothingToRefreshError(f"adopted servers have their own lock: mcpfactory update {server.name}")
-    artifact = find_artifact(workspace, Store(workspace).state(server.name))
-    if artifact is None or not artifact.wheel.is_file():
-        raise _NothingToRefreshError(f"it has no candidate on this machine: mcpfactory pipeline run {server.name}")
+    state = Store(workspace).state(server.name)
+    artifact = find_artifact(workspace, state)
+    if artifact is None:
+        raise _NothingToRefreshError(f"it has no candidate: mcpfactory pipeline run {server.name}")
+    if not artifact.wheel.is_file():
+        restore = f"mcpfactory pipeline restore {server.name} --candidate {artifact.id}"
+        raise _NothingToRefreshError(f"its candidate is not on this machine: {restore}")
     place = lock_file(artifact.folder)
     before = place.read_text(encoding="utf-8") if place.is_file() else ""
     with tempfile.TemporaryDirectory(dir=workspace.artifacts) as work:  # below the root, where uv finds its settings
         after = resolve_dependencies(
             artifact.wheel, artifacts=workspace.artifacts, root=workspace.root, work=Path(work)
         )
-    if after != before and not dry_run:
+    tested = INPUTS["dependencies"](InputReader(server, state))  # in a fresh clone, only the hash of the lock is known
+    if shorten_hash(hash_bytes(after.encode())) == shorten_hash(tested):
+        before = after
+    if not dry_run:
         write_lock(place, after)
     old, new = locked_versions(before), locked_versions(after)
     return [
