@@ -179,9 +179,12 @@ def test_a_push_that_drops_signatures_does_not_profit_from_it(kept):
     assert "the approval of tester is not signed" in words
 
 
-def test_a_pull_request_that_brings_a_snapshot_of_a_history_is_refused(kept):
-    assert (Store(kept.workspace).locks / "books.snapshot").is_file()
-    git(kept.workspace.root, "add", "-f", "pipeline/locks/books.snapshot")
+@pytest.mark.parametrize("folder", ["artifacts", "channels", "locks"])
+def test_tracked_files_of_one_machine_are_refused(kept, folder):
+    file = next(file for file in (kept.workspace.pipeline / folder).rglob("*") if file.is_file())
+    git(kept.workspace.root, "add", "-f", str(file))
     (refused,) = refusals(kept.workspace, "kept")
-    assert (refused.server, "is tracked" in refused.message) == ("books", True)
-    assert refused.hint == "git rm --cached -- pipeline/locks/books.snapshot"
+    assert f"pipeline/{folder}/ must not be tracked" in refused.message
+    assert refused.hint.startswith(f"git rm -r --cached -- pipeline/{folder}")
+    git(kept.workspace.root, "rm", "-qr", "--cached", "--", f"pipeline/{folder}")
+    assert refusals(kept.workspace, "kept") == []

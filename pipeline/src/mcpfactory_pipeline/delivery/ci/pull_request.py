@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Final
 
 from mcpfactory_codegen.settings import SettingsError, read_settings
@@ -24,6 +23,7 @@ from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.decisions.channel_review import ChannelReview
 from mcpfactory_pipeline.decisions.signatures import (
     SIGNERS,
@@ -133,7 +133,7 @@ _PROMOTED_HINT: Final = "push changes of stages and channels first, then run mcp
 
 @dataclass(frozen=True, slots=True)
 class RefusedHistory:
-    """A forbidden change of a history: server, description, and hint."""
+    """A forbidden change: server ("" for the workspace), description, and hint."""
 
     server: str
     message: str
@@ -151,7 +151,7 @@ def refusals(
         RefusedHistory(one["server"], f"{one['message']}: {one['changes'][0]}", one["hint"])
         for one in histories_missing_events(workspace, base)
     ]
-    found += [_refused_lock(place) for place in _tracked_locks(workspace)]
+    found += _tracked_local_folders(workspace)
     signed = {channel.name for channel in read_channels(workspace) if channel.signed}
     if not _same_signers(workspace, base):
         signed = set()  # ignore all signatures: a branch that adds a key could sign with that key
@@ -181,17 +181,16 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
     return [event for event in events if event["event"] in _DECISIONS and event.get("candidate") not in {None, *known}]
 
 
-def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the files in pipeline/locks that Git tracks. These files are valid only on one machine."""
-    listed = git_output(
-        workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
-    )
-    return [place for place in (listed or b"").decode(errors="replace").split("\0") if place]
-
-
-def _refused_lock(place: str) -> RefusedHistory:
-    name = PurePosixPath(place).name.partition(".")[0]
-    return RefusedHistory(name, f"{place} is tracked, but is valid on one machine only", f"git rm --cached -- {place}")
+def _tracked_local_folders(workspace: Workspace) -> Iterator[RefusedHistory]:
+    """Refuse tracked files in the folders that belong to one machine: they could replace what a job checked."""
+    for folder in (workspace.artifacts, channels_folder(workspace), Store(workspace).locks):
+        place = folder.relative_to(workspace.root).as_posix()
+        tracked = (
+            (git_output(workspace.root, "ls-files", "-z", "--", place) or b"").decode(errors="replace").split("\0")
+        )
+        if tracked[0]:
+            message = f"{place}/ must not be tracked: it contains {tracked[0]}"
+            yield RefusedHistory("", message, f"git rm -r --cached -- {place}, and add /{place}/ to .gitignore")
 
 
 def _same_signers(workspace: Workspace, base: str) -> bool:
