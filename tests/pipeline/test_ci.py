@@ -247,6 +247,15 @@ def test_no_script_holds_a_value_from_outside(written):
     assert [script for script in scripts if "${{" in script] == []
 
 
+def test_a_merge_queue_is_checked_against_the_commit_that_it_was_made_from(written):
+    data = yaml.safe_load(written)
+    assert "merge_group" in data[True], "YAML reads `on` as true"
+    (check,) = [step for _, step in steps(written) if "--summary" in step.get("run", "") and "--against" in step["run"]]
+    assert "merge_group.base_sha || 'HEAD^1'" in check["env"]["BASE"]
+    (script,) = yaml.safe_load(gitlab_pipeline(read_ci_settings(settings_of())))["mcpfactory-plan"]["script"][2:3]
+    assert "${CI_MERGE_REQUEST_TARGET_BRANCH_SHA:-${CI_MERGE_REQUEST_DIFF_BASE_SHA:-}}" in script
+
+
 UNQUOTED = re.compile(r"'[^']*'|\"\$\([^()]*\)\"|\"[^\"]*\"")
 
 
