@@ -55,6 +55,7 @@ def ci(
     if context.invoked_subcommand is not None:
         return
     from mcpfactory_pipeline.delivery.ci.ci_files import PROVIDERS
+    from mcpfactory_pipeline.delivery.ci.factory_origin import unverified_install_note
 
     check_provider(provider)
     if check and factory:
@@ -74,6 +75,8 @@ def ci(
         changed = []
     else:
         changed, notes = _write(workspace, written, factory), []
+    if unverified := unverified_install_note(selected_workspace(workspace.root).settings):
+        output.note(unverified)
     if as_json:
         place = written.place.as_posix()
         output.data({"file": place, "written": place in changed, "changed": changed, "notes": notes})
