@@ -108,6 +108,21 @@ def test_a_push_brings_decisions_about_what_was_there_and_none_about_what_comes_
     assert "push what was built first" in one.hint
 
 
+def test_results_of_jobs_bring_events_of_stages_and_no_decision_of_a_person(kept, run):
+    def told() -> list[str]:
+        return [one.message for one in refusals(kept.workspace, "kept", results=True, stages=STAGES)]
+
+    kept.next("two")
+    assert refusals(kept.workspace, "kept"), "a pull request of a person must not bring them"
+    assert told() == []
+    kept.decide("approve")
+    (words,) = told()
+    assert "1 event that kept does not have: approved by tester" in words
+    release = Store(kept.workspace).state("books").channels["staging"]
+    by_hand(kept, event="promoted", channel="production", candidate="f" * 16, version=release.version)
+    assert "no build made the candidate ffff" in told()[0]
+
+
 def by_hand(space, **members) -> None:
     """Somebody writes one more event into the history, and the state that follows."""
 

@@ -38,6 +38,9 @@ def ci(
             help="With --against: check a push instead of a pull request",
         ),
     ] = False,
+    results: Annotated[
+        bool, typer.Option(help="With --against: check a pull request that CI jobs opened with their results")
+    ] = False,
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --against: append notes for reviewers to this file")
     ] = None,
@@ -60,9 +63,9 @@ def ci(
     check_provider(provider)
     if check and factory:
         output.usage_error("--check writes nothing and cannot be combined with --factory", "leave one of them out")
-    if (against and not check) or ((pushed or summary) and not against):
+    if (against and not check) or ((pushed or results or summary) and not against):
         output.usage_error(
-            "--against requires --check; --pushed and --summary require --against",
+            "--against requires --check; --pushed, --results and --summary require --against",
             "mcpfactory ci --check --against BASE",
         )
     workspace, written = selected_workspace(), PROVIDERS[provider][release]
@@ -71,7 +74,7 @@ def ci(
         notes = _review_notes(workspace, against, summary, quiet=as_json) if against else []
         _check(workspace, written, again)
         if against:
-            _check_changes(workspace, against, pushed=pushed)
+            _check_changes(workspace, against, pushed=pushed, results=results)
         changed = []
     else:
         changed, notes = _write(workspace, written, factory), []
@@ -126,11 +129,11 @@ def _review_notes(workspace: Workspace, base: str, summary: Path | None, *, quie
     return [one.to_json() for one in notes]
 
 
-def _check_changes(workspace: Workspace, base: str, *, pushed: bool) -> None:
+def _check_changes(workspace: Workspace, base: str, *, pushed: bool, results: bool) -> None:
     """Exit with NEGATIVE if a pull request or push has changes that `refusals` forbids."""
     from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 
-    if found := refusals(workspace, base, pushed=pushed):
+    if found := refusals(workspace, base, pushed=pushed, results=results):
         for one in found[:-1]:
             output.error(one.message, one.hint)
         output.fail(found[-1].message, found[-1].hint, Exit.NEGATIVE)

@@ -3,12 +3,14 @@
 A pull request must not add events to a history. If a channel requires signatures, signed approvals are permitted. The
 base commit must already list the signer's public key.
 
+A pull request that CI jobs opened may add the events of stages and releases, but no other decisions.
+
 A push to the branch may also add people's decisions about candidates that were already pushed. A push must not contain
 both a candidate and a decision about this candidate.
 
-Promotions in a push are checked again, because the same push could have lowered the policy. For each promotion, the
-stages and channels of the commit before the push apply. If the push adds a channel, the policy in the push applies to
-this channel.
+Promotions in a push or in results are checked again, because the same change could have lowered the policy. For each
+promotion, the stages and channels of the commit before the change apply. If the change adds a channel, its own policy
+applies to this channel.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from mcpfactory_pipeline.decisions.signatures import (
     drop_unsigned_stage_approvals,
     event_signature_fault,
 )
+from mcpfactory_pipeline.delivery.ci.admission import RELEASE_EVENTS
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
@@ -141,11 +144,17 @@ class RefusedHistory:
 
 
 def refusals(
-    workspace: Workspace, base: str, *, pushed: bool = False, stages: Sequence[Stage] | None = None
+    workspace: Workspace,
+    base: str,
+    *,
+    pushed: bool = False,
+    results: bool = False,
+    stages: Sequence[Stage] | None = None,
 ) -> list[RefusedHistory]:
     """Return the forbidden changes of histories, compared with the commit `base`.
 
-    If `pushed` is True, `base` must be the commit before the push.
+    If `pushed` is True, `base` must be the commit before the push. If `results` is True, the changes come from a pull
+    request of CI jobs.
     """
     found = [
         RefusedHistory(one["server"], f"{one['message']}: {one['changes'][0]}", one["hint"])
@@ -160,11 +169,14 @@ def refusals(
         history = store.history(server)
         uses = Counter(event.get("nonce") for event in history)
         own = [one for one in events if uses[one.get("nonce")] > 1 or not _is_signed(workspace, server, one, signed)]
-        if pushed:
+        if pushed or results:
             found += [
                 RefusedHistory(server, f"{store.where(server, 'history')}: {words}", _PROMOTED_HINT)
                 for words in find_unpermitted_releases(workspace, base, server, history, events, stages=stages)
             ]
+        if results:
+            own = [event for event in own if event["event"] not in RELEASE_EVENTS]
+        elif pushed:
             own = _about_new_candidates(history, own)
         if own:
             where = store.where(server, "history")
