@@ -118,6 +118,9 @@ lock: $(READY) ## resolves all dependencies anew into requirements.lock
 	  requirements.in -o requirements.lock
 	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --group pyproject.toml:docs --constraints requirements.lock -o requirements-docs.lock
+	@printf -- '-e %s\n' $(MEMBERS) | $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --no-annotate $(addprefix --no-emit-package ,mcpfactory-runtime mcpfactory-codegen mcpfactory-pipeline mcpfactory) --constraints requirements.lock - \
+	  -o pipeline/src/mcpfactory_pipeline/delivery/ci/templates/requirements.lock
 
 format: $(READY) ## formats sources and mends what ruff can mend
 	@$(BIN)/ruff check --quiet --fix $(SOURCES); $(BIN)/ruff format --quiet $(SOURCES)

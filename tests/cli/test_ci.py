@@ -7,6 +7,7 @@ import pytest
 
 from mcpfactory_pipeline.base.ids import new_id
 from tests.cli import recorded_workspaces
+from tests.system import git
 
 
 @pytest.fixture
@@ -25,6 +26,38 @@ def test_the_workflow_is_written_and_said_to_be_stale_when_it_is(shell):
     assert (shell.folder / place).read_text() == "name: mine\n"
     assert shell("ci").out == f"wrote {place}\n"
     assert shell("ci", "--check").code == 0
+
+
+def test_a_pull_request_that_lowers_a_policy_is_noted_and_not_refused(shell):
+    git(shell.folder, "init", "-q")
+    git(shell.folder, "add", "-A")
+    git(shell.folder, "commit", "-qm", "base")
+    assert shell("ci", "--check", "--summary", "summary.md").code == 2
+    assert "No changes of policies" in reviewed(shell)
+    with (shell.folder / "mcpfactory.toml").open("a") as file:
+        file.write("[waivers]\nlimit = 99\n")
+    waiver = '[[waivers]]\nrule = "a.b"\nperson = "Ada"\nreason = "later"\nuntil = 2031-01-31\n'
+    (shell.folder / "servers/books/waivers.toml").write_text(waiver)
+    git(shell.folder, "add", "-A")
+    git(shell.folder, "commit", "-qm", "a change")
+    told = shell("ci", "--check", "--against", "HEAD^1")
+    assert (told.code, told.out.splitlines()[:2]) == (
+        0,
+        [
+            "new waiver: servers/books/waivers.toml: a.b (all tools) until 2031-01-31 by Ada: later",
+            "relaxed or changed setting: mcpfactory.toml: waivers.limit: 10 → 99",
+        ],
+    )
+    assert "| new waiver | servers/books/waivers.toml | a.b (all tools)" in reviewed(shell, "HEAD^1")
+    kinds = [note["kind"] for note in shell("ci", "--check", "--against", "HEAD^1", "--json").data["notes"]]
+    assert kinds == ["new waiver", "relaxed or changed setting"]
+    assert shell("ci", "--check", "--against", "unknown").code == 3
+
+
+def reviewed(shell, base="HEAD") -> str:
+    (shell.folder / "summary.md").unlink(missing_ok=True)
+    assert shell("ci", "--check", "--against", base, "--summary", "summary.md").code == 0
+    return (shell.folder / "summary.md").read_text()
 
 
 def test_the_workflow_for_releases_is_written_when_it_is_asked_for(shell):

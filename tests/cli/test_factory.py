@@ -70,7 +70,7 @@ def test_what_a_readme_says_to_type_starts_the_server(shell, document):
 def test_wheels_of_the_factory_are_kept_where_no_repository_is_known(made):
     root, told = made
     assert told["factory"] == TOOLS
-    wheels = sorted(path.name for path in (root / TOOLS).iterdir())
+    wheels = sorted(path.name for path in (root / TOOLS).glob("*.whl"))
     assert [name.split("-")[0].replace("_", "-") for name in wheels] == sorted(DISTRIBUTIONS)
     assert tomllib.loads((root / "mcpfactory.toml").read_text())["workspace"]["factory"] == TOOLS
     source = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["uv"]["sources"]["mcpfactory-runtime"]
@@ -78,9 +78,12 @@ def test_wheels_of_the_factory_are_kept_where_no_repository_is_known(made):
 
 
 def test_the_jobs_of_both_providers_install_from_there(shell):
-    assert installs(shell) == {f'- run: "python -m pip install {TOOLS}mcpfactory*.whl"'}
+    line = (
+        f"python -m pip install --require-hashes --only-binary :all: --find-links {TOOLS} -r {TOOLS}requirements.lock"
+    )
+    assert installs(shell) == {f'- run: "{line}"'}
     assert shell("ci", "--provider", "gitlab").code == 0
-    assert installs(shell, ".gitlab/mcpfactory.yml") == {f'- "python -m pip install {TOOLS}mcpfactory*.whl"'}
+    assert installs(shell, ".gitlab/mcpfactory.yml") == {f'- "{line}"'}
     assert shell("ci", "--check").code == 0
 
 
@@ -92,6 +95,8 @@ def test_another_origin_is_followed_by_all_that_was_written(shell):
         "pyproject.toml", "mcpfactory.toml", WORKFLOW, ".github/workflows/mcpfactory-release.yml", ".gitlab/mcpfactory.yml",
     ]  # fmt: skip
     assert "git rm -r tools/mcpfactory/" in done.err
+    assert "install packages without hashes" in done.err
+    assert "install packages without hashes" in shell("ci", "--check").err
     (line,) = installs(shell)
     assert line.count(REPOSITORY) == len(DISTRIBUTIONS)
     assert shell("ci", "--release", "--check").code == 0
@@ -115,6 +120,18 @@ def test_wheels_of_another_factory_are_told_and_replaced(shell):
     assert shell("ci").out == f"wrote {TOOLS}{wheel.name}\n{WORKFLOW} is up to date\n"
     assert wheel.read_bytes() == fresh
     assert shell("ci", "--check").code == 0
+
+
+def test_a_lock_with_another_hash_is_told_and_replaced(shell):
+    lock = shell.folder / TOOLS / "requirements.lock"
+    fresh = lock.read_text()
+    assert fresh.count("--hash=sha256:") > fresh.count("==") > len(DISTRIBUTIONS)
+    lock.write_text(fresh.replace("--hash=sha256:", "--hash=sha256:0", 1))
+    stale = shell("ci", "--check")
+    assert (stale.code, "requirements.lock is missing or out of date" in stale.err) == (1, True)
+    assert shell("ci").out.startswith(f"wrote {TOOLS}requirements.lock\n")
+    assert lock.read_text() == fresh
+    assert "without hashes" not in shell("ci", "--check").err
 
 
 def test_wheels_that_git_would_not_track_are_told(shell):

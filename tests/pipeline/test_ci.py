@@ -247,18 +247,58 @@ def test_no_script_holds_a_value_from_outside(written):
     assert [script for script in scripts if "${{" in script] == []
 
 
+@pytest.mark.parametrize("text", [github_workflow, github_release_workflow])
+def test_results_go_to_the_branch_or_into_a_pull_request(text):
+    def keep(push: str):
+        data = yaml.safe_load(text(read_ci_settings(settings_of(ci={"push": push}))))
+        job = data["jobs"]["keep"]
+        (script,) = [step["run"] for step in job["steps"] if "git commit" in step.get("run", "")]
+        tokens = {step["with"]["token"] for step in job["steps"] if "token" in step.get("with", {})}
+        assert tokens == {"${{ secrets.MCPFACTORY_PUSH_TOKEN || github.token }}"}
+        assert job["environment"] == "mcpfactory-keep", "only this job can read the token"
+        return script, job["permissions"]
+
+    script, permissions = keep("branch")
+    assert ("git pull --quiet --rebase && git push" in script, permissions) == (True, {"contents": "write"})
+    script, permissions = keep("pull-request")
+    assert permissions == {"contents": "write", "pull-requests": "write"}
+    assert "gh pr create" in script
+    assert "[skip ci]" not in script, "the checks of the pull request have to run"
+
+
+def test_only_the_repository_itself_brings_results_in_a_pull_request():
+    def option(push: str, write=github_workflow) -> str:
+        return write(read_ci_settings(settings_of(ci={"push": push})))
+
+    assert "RESULTS: --no-results" in option("branch")
+    assert "head.repo.full_name == github.repository)) && '--results'" in option("pull-request")
+    assert "RESULTS=--no-results\n" in option("branch", gitlab_pipeline)
+    assert '"${CI_MERGE_REQUEST_SOURCE_PROJECT_ID:-}" = "$CI_PROJECT_ID"' in option("pull-request", gitlab_pipeline)
+
+
+def test_a_merge_queue_is_checked_against_the_commit_that_it_was_made_from(written):
+    data = yaml.safe_load(written)
+    assert "merge_group" in data[True], "YAML reads `on` as true"
+    (check,) = [step for _, step in steps(written) if "--summary" in step.get("run", "") and "--against" in step["run"]]
+    assert "merge_group.base_sha || 'HEAD^1'" in check["env"]["BASE"]
+    (script,) = yaml.safe_load(gitlab_pipeline(read_ci_settings(settings_of())))["mcpfactory-plan"]["script"][2:3]
+    assert "${CI_MERGE_REQUEST_TARGET_BRANCH_SHA:-${CI_MERGE_REQUEST_DIFF_BASE_SHA:-}}" in script
+
+
 UNQUOTED = re.compile(r"'[^']*'|\"\$\([^()]*\)\"|\"[^\"]*\"")
 
 
 def test_every_value_in_a_script_is_quoted(written):
-    texts = [written, github_release_workflow(read_ci_settings(settings_of()))]
-    scripts = [step["run"] for text in texts for _, step in steps(text) if "run" in step]
-    settings = read_ci_settings(settings_of())
-    for text in (gitlab_pipeline(settings), gitlab_shards([("a",)], settings, "RUN"), gitlab_release(settings)):
-        for job in yaml.safe_load(text).values():
-            if isinstance(job, dict):
-                scripts += [line for key in ("script", "after_script", "before_script") for line in job.get(key, ())]
-    assert len(scripts) > 40
+    scripts = [step["run"] for _, step in steps(written) if "run" in step]
+    for settings in (read_ci_settings(settings_of(ci={"push": push})) for push in ("branch", "pull-request")):
+        for text in (github_workflow(settings), github_release_workflow(settings)):
+            scripts += [step["run"] for _, step in steps(text) if "run" in step]
+        for text in (gitlab_pipeline(settings), gitlab_shards([("a",)], settings, "RUN"), gitlab_release(settings)):
+            for job in yaml.safe_load(text).values():
+                if isinstance(job, dict):
+                    keys = ("script", "after_script", "before_script")
+                    scripts += [line for key in keys for line in job.get(key, ())]
+    assert len(scripts) > 80
     assert [script for script in scripts if "$" in UNQUOTED.sub("", script)] == []
 
 
@@ -277,6 +317,7 @@ def test_a_new_workspace_has_the_workflow_that_would_be_written(tmp_path):
         (3, "ci: must be a table"),
         ({"job": 3}, "unknown field 'job'"),
         ({"jobs": 257}, "ci.jobs: 257 is not valid"),
+        ({"push": "pr"}, 'ci.push: "pr" is not valid'),
         ({"servers": 0}, "ci.servers: 0 is not valid"),
         ({"branch": "a b"}, 'ci.branch: "a b" is not valid'),
         ({"branch": "x]\npermissions: write-all"}, 'ci.branch: "x'),

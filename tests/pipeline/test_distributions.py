@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
 from collections.abc import Callable
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 import uv
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from mcpfactory import version
 from mcpfactory_pipeline.base.hashing import hash_file
@@ -228,3 +232,26 @@ def test_the_build_backend_is_the_locked_one_in_every_member():
         assert config["build-system"]["requires"] == [locked], (
             f"{folder}/pyproject.toml: its bytes are part of the wheels"
         )
+
+
+def test_the_lock_that_travels_with_the_factory_has_each_dependency_and_its_hashes():
+    locked = dict(
+        re.findall(
+            r"^([a-z0-9-]+)==(\S+)",
+            (ROOT / "pipeline/src/mcpfactory_pipeline/delivery/ci/templates" / "requirements.lock").read_text(),
+            re.MULTILINE,
+        )
+    )
+    tested = dict(re.findall(r"^([a-z0-9-]+)==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+    assert locked.items() <= tested.items(), "make lock"
+    found, left = set[tuple[str, str]](), [("mcpfactory", "")]
+    while left:
+        name, extra = left.pop()
+        if (name, extra) in found:
+            continue
+        found.add((name, extra))
+        for text in distribution(name).requires or ():
+            wanted = Requirement(text)
+            if wanted.marker is None or wanted.marker.evaluate({"extra": extra}):
+                left += [(canonicalize_name(wanted.name), one) for one in ("", *wanted.extras)]
+    assert {name for name, _ in found} - set(DISTRIBUTIONS) <= set(locked), "make lock"

@@ -108,6 +108,21 @@ def test_a_push_brings_decisions_about_what_was_there_and_none_about_what_comes_
     assert "push what was built first" in one.hint
 
 
+def test_results_of_jobs_bring_events_of_stages_and_no_decision_of_a_person(kept, run):
+    def told() -> list[str]:
+        return [one.message for one in refusals(kept.workspace, "kept", results=True, stages=STAGES)]
+
+    kept.next("two")
+    assert refusals(kept.workspace, "kept"), "a pull request of a person must not bring them"
+    assert told() == []
+    kept.decide("approve")
+    (words,) = told()
+    assert "1 event that kept does not have: approved by tester" in words
+    release = Store(kept.workspace).state("books").channels["staging"]
+    by_hand(kept, event="promoted", channel="production", candidate="f" * 16, version=release.version)
+    assert "no build made the candidate ffff" in told()[0]
+
+
 def by_hand(space, **members) -> None:
     """Somebody writes one more event into the history, and the state that follows."""
 
@@ -179,9 +194,12 @@ def test_a_push_that_drops_signatures_does_not_profit_from_it(kept):
     assert "the approval of tester is not signed" in words
 
 
-def test_a_pull_request_that_brings_a_snapshot_of_a_history_is_refused(kept):
-    assert (Store(kept.workspace).locks / "books.snapshot").is_file()
-    git(kept.workspace.root, "add", "-f", "pipeline/locks/books.snapshot")
+@pytest.mark.parametrize("folder", ["artifacts", "channels", "locks"])
+def test_tracked_files_of_one_machine_are_refused(kept, folder):
+    file = next(file for file in (kept.workspace.pipeline / folder).rglob("*") if file.is_file())
+    git(kept.workspace.root, "add", "-f", str(file))
     (refused,) = refusals(kept.workspace, "kept")
-    assert (refused.server, "is tracked" in refused.message) == ("books", True)
-    assert refused.hint == "git rm --cached -- pipeline/locks/books.snapshot"
+    assert f"pipeline/{folder}/ must not be tracked" in refused.message
+    assert refused.hint.startswith(f"git rm -r --cached -- pipeline/{folder}")
+    git(kept.workspace.root, "rm", "-qr", "--cached", "--", f"pipeline/{folder}")
+    assert refusals(kept.workspace, "kept") == []

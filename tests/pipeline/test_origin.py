@@ -14,13 +14,10 @@ from mcpfactory_pipeline.delivery.ci.factory_origin import (
     VENDORED,
     choose_origin,
     factory_install_command,
-    is_public,
-    is_readable_repository,
     parse_origin,
     with_origin,
     with_uv_tables,
 )
-from tests.loopback_server import LoopbackHandler, serving
 from tests.subtest_table import parametrize_subtests
 
 PLACES = (
@@ -76,49 +73,7 @@ def test_tables_for_uv_come_change_and_go_and_leave_the_rest_as_it_was():
     assert with_uv_tables(other, parse_origin("index")) == text + "\n[tool.ruff]\n"
 
 
-@parametrize_subtests(
-    "url, public",
-    [
-        ("https://host.example/a", True),
-        ("https://192.0.2.1/a", False),
-        ("https://10.0.0.7/a", False),
-        ("https://localhost/a", False),
-        ("https://forge/a", False),
-        ("https://forge.internal/a", False),
-        ("ssh://git@host.example/a", False),
-        ("file:///a", False),
-    ],
-)
-def test_a_repository_that_means_something_else_elsewhere_is_not_chosen(url, public):
-    assert is_public(url) is public
-
-
-class Forge(LoopbackHandler):
-    def get(self):
-        self.answer(401, WWW_Authenticate="Basic")
-
-
-def test_a_repository_that_asks_for_a_password_is_not_chosen_and_nobody_is_asked(tmp_path):
-    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "there")], check=True)
-    assert is_readable_repository((tmp_path / "there").as_uri())
-    assert not is_readable_repository((tmp_path / "nowhere").as_uri())
-    with serving(Forge) as url:
-        assert not is_readable_repository(f"{url}/a")
-
-
 def test_a_factory_that_is_used_from_its_sources_is_taken_as_wheels():
     assert choose_origin("") == choose_origin("vendored") == VENDORED
     with pytest.raises(ConfigError, match="not installed from a repository"):
         choose_origin("git")
-
-
-def test_the_configuration_of_the_repository_around_is_not_asked_whether_another_can_be_read(tmp_path, monkeypatch):
-    marker = tmp_path / "ran"
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    with (tmp_path / ".git/config").open("a") as file:
-        file.write(f'[protocol "ext"]\nallow = always\n[url "ext::touch {marker} "]\ninsteadOf = file:///\n')
-    monkeypatch.chdir(tmp_path)
-    assert not is_readable_repository((tmp_path / "nowhere").as_uri())
-    assert not marker.exists()
-    subprocess.run(["git", "ls-remote", "file:///x"], capture_output=True, check=False)
-    assert marker.exists(), "git itself runs it: the trap is one"

@@ -24,23 +24,25 @@ def run_workflow(
     *,
     only: tuple[str, ...] = (),
     base: str = "",
+    queue: str = "",
     after: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> dict[str, JobResult]:
     """What became of each job of the workflow in `file`, when `ref` was pushed; of a matrix, each under a name with its number.
 
     With `only`, these jobs, and what they need must be among them, or in `after`: jobs that ran before, with their results and
-    outputs; then what they uploaded is still there. With a `base` it is a pull request for that branch.
+    outputs; then what they uploaded is still there. With a `base` it is a pull request for that branch,
+    with a `queue` a merge group that was made from that commit.
     """
     jobs = yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"]
     tag = ref.startswith("refs/tags/")
     github = {
         "ref": ref,
         "ref_name": ref.split("/", 2)[2],
-        "event_name": "pull_request" if base else "push",
+        "event_name": "pull_request" if base else "merge_group" if queue else "push",
         "base_ref": base,
         "actor": "ada",
         "ref_type": tag and "tag",
-        "event": _event(runner, ref),
+        "event": {"merge_group": {"base_sha": queue}} if queue else _event(runner, ref),
     }
     artifacts = runner.folder / "artifacts"
     if not after:

@@ -23,8 +23,7 @@ Factory = Annotated[
         metavar="ORIGIN",
         help=(
             "Source of mcpfactory for CI jobs and uv: `vendored` (wheels in tools/mcpfactory/), FOLDER/, `git` (the "
-            "repository of this installation), git+https://…@REF or `index` [default: git if the repository is public, "
-            "else vendored]"
+            "repository of this installation), git+https://…@REF or `index` [default: vendored]"
         ),
         autocompletion=completion.origins,
     ),

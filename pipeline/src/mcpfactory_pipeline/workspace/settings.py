@@ -330,6 +330,10 @@ class CiSettings(Settings):
         pattern=r"^3\.\d{1,2}$",
         description="Python version of the stages; if your machine has another version, every server is stale",
     )
+    push: Annotated[str, OneOf(("branch", "pull-request"))] = Field(
+        default="branch",
+        description="how jobs add results to `branch`: push to it, or push a branch `mcpfactory-results` and open a pull request",
+    )
     channel: Word = Field(default="production", description="channel that releases are published from")
     environment: Word = Field(default="release", description="the provider's environment that protects releases")
     image: str = Field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,7 +29,7 @@ def ci(
         bool, typer.Option("--check", help="Check that the workflow is up to date; write nothing")
     ] = False,
     against: Annotated[
-        str, typer.Option(metavar="BASE", help="With --check: also check history changes since this commit")
+        str, typer.Option(metavar="BASE", help="With --check: also check the changes since this commit")
     ] = "",
     pushed: Annotated[
         bool,
@@ -38,6 +38,12 @@ def ci(
             help="With --against: check a push instead of a pull request",
         ),
     ] = False,
+    results: Annotated[
+        bool, typer.Option(help="With --against: check a pull request that CI jobs opened with their results")
+    ] = False,
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --against: append notes for reviewers to this file")
+    ] = None,
     release: Annotated[
         bool, typer.Option("--release", help="Write the workflow that publishes pushed release tags")
     ] = False,
@@ -52,26 +58,31 @@ def ci(
     if context.invoked_subcommand is not None:
         return
     from mcpfactory_pipeline.delivery.ci.ci_files import PROVIDERS
+    from mcpfactory_pipeline.delivery.ci.factory_origin import unverified_install_note
 
     check_provider(provider)
     if check and factory:
         output.usage_error("--check writes nothing and cannot be combined with --factory", "leave one of them out")
-    if (against and not check) or (pushed and not against):
+    if (against and not check) or ((pushed or results or summary) and not against):
         output.usage_error(
-            "--against requires --check, and --pushed requires --against", "mcpfactory ci --check --against BASE"
+            "--against requires --check; --pushed, --results and --summary require --against",
+            "mcpfactory ci --check --against BASE",
         )
     workspace, written = selected_workspace(), PROVIDERS[provider][release]
     again = f"mcpfactory ci{'' if provider == 'github' else f' --provider {provider}'}{' --release' if release else ''}"
     if check:
+        notes = _review_notes(workspace, against, summary, quiet=as_json) if against else []
         _check(workspace, written, again)
         if against:
-            _check_histories(workspace, against, pushed=pushed)
+            _check_changes(workspace, against, pushed=pushed, results=results)
         changed = []
     else:
-        changed = _write(workspace, written, factory)
+        changed, notes = _write(workspace, written, factory), []
+    if unverified := unverified_install_note(selected_workspace(workspace.root).settings):
+        output.note(unverified)
     if as_json:
         place = written.place.as_posix()
-        output.data({"file": place, "written": place in changed, "changed": changed})
+        output.data({"file": place, "written": place in changed, "changed": changed, "notes": notes})
         return
     for path in changed:
         output.line(f"wrote {path}")
@@ -105,11 +116,24 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
         output.fail(str(stale), stale.hint, Exit.NEGATIVE)
 
 
-def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
-    """Exit with NEGATIVE if a pull request or push changes histories in a way that `refusals` forbids."""
+def _review_notes(workspace: Workspace, base: str, summary: Path | None, *, quiet: bool) -> list[dict[str, Any]]:
+    """Print the notes for reviewers, and append them to the summary."""
+    from mcpfactory_pipeline.delivery.ci import review_notes
+
+    notes = review_notes.review_notes(*review_notes.changed_files(workspace.root, base))
+    for one in () if quiet else notes:
+        output.line(f"{one.kind}: {one.file}: {one.message}")
+    if summary is not None:
+        with summary.open("a", encoding="utf-8") as stream:
+            stream.write(review_notes.notes_as_markdown(notes))
+    return [one.to_json() for one in notes]
+
+
+def _check_changes(workspace: Workspace, base: str, *, pushed: bool, results: bool) -> None:
+    """Exit with NEGATIVE if a pull request or push has changes that `refusals` forbids."""
     from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 
-    if found := refusals(workspace, base, pushed=pushed):
+    if found := refusals(workspace, base, pushed=pushed, results=results):
         for one in found[:-1]:
             output.error(one.message, one.hint)
         output.fail(found[-1].message, found[-1].hint, Exit.NEGATIVE)

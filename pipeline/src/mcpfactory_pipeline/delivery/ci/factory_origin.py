@@ -12,11 +12,8 @@ If mcpfactory cannot edit a configuration file safely, the error contains the li
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import os
 import re
-import subprocess
 import tempfile
 import tomllib
 import zipfile
@@ -24,6 +21,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -34,11 +32,11 @@ from packaging.version import Version
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, StageError
 from mcpfactory_pipeline.base.files import has_file_content, write_if_changed
+from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.versions import installed_version
 from mcpfactory_pipeline.build.factory_distributions import DISTRIBUTIONS, RUNTIME, write_factory_wheel
 from mcpfactory_pipeline.build.wheels import read_wheel
 from mcpfactory_pipeline.workspace.settings import CiSettings, WorkspaceSettings
-from mcpfactory_runtime.urls import split_web_url
 
 NEWER: Final = "is newer"
 
@@ -54,10 +52,30 @@ class WheelDifference(JsonRecord):
 
 
 def factory_wheel_differences(folder: Path) -> list[WheelDifference]:
-    """Return the factory's wheels that are missing in a folder or differ from the running version."""
+    """Return the factory's wheels that are missing in a folder or differ from the running version, else their lock."""
     there = _wheels(folder)
-    found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
-    return [one for one in found if one is not None]
+    differences = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
+    found = [one for one in differences if one is not None]
+    if not found and not has_file_content(folder / LOCK, factory_lock(folder).encode()):
+        found.append(WheelDifference(LOCK, "", installed_version("mcpfactory"), "is missing or out of date"))
+    return found
+
+
+LOCK: Final = "requirements.lock"
+
+
+def factory_lock(folder: Path) -> str:
+    """Return pip's requirements with the hashes of the factory's wheels in a folder, and of all their dependencies.
+
+    The locked dependencies belong to this version of the factory, so that no package index is needed to write them.
+    """
+    lines = [
+        f"{name}=={parse_wheel_filename(wheel.name)[1]} \\\n    --hash={hash_file(wheel)}\n"
+        for name, wheels in _wheels(folder).items()
+        for wheel in wheels
+    ]
+    packaged = files("mcpfactory_pipeline.delivery.ci") / "templates" / LOCK
+    return "".join(["# Written by `mcpfactory ci`.\n", *lines, packaged.read_text("utf-8")])
 
 
 def factory_wheels(folder: Path) -> list[Path]:
@@ -85,6 +103,8 @@ def refresh_factory_wheels(folder: Path) -> list[str]:
         if wheel.name not in wanted:
             wheel.unlink()
             changed.append(wheel.name)
+    if write_if_changed(folder / LOCK, factory_lock(folder).encode()):
+        changed.append(LOCK)
     return sorted(changed)
 
 
@@ -231,14 +251,31 @@ def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
 def factory_install_command(origin: FactoryOrigin) -> str:
     """Return the shell command that installs the factory.
 
-    For a folder of wheels, the command lists file names, so that pip asks no package index.
+    Only the wheels in a folder have hashes, so `unverified_install_note` reports the other commands. Source
+    distributions are excluded, because no hash covers the packages that build them.
     """
     if origin.kind == INDEX:
         return f"python -m pip install mcpfactory=={installed_version('mcpfactory')}"
     if origin.kind == FOLDER:
-        return f"python -m pip install {origin.place}mcpfactory*.whl"
+        return (
+            f"python -m pip install {_HASHES} --only-binary :all: --find-links {origin.place} -r {origin.place}{LOCK}"
+        )
     parts = (f'"{name} @ {origin}#subdirectory={folder}"' for name, folder in SUBFOLDERS.items())
     return " ".join(["python -m pip install", *parts])
+
+
+_HASHES: Final = "--require-hashes"
+
+
+def unverified_install_note(settings: WorkspaceSettings) -> str:
+    """Return a note if jobs install packages without hashes; "" if each package has one."""
+    line = read_ci_settings(settings).install
+    if _HASHES in line:
+        return ""
+    return (
+        f"jobs with write access install packages without hashes ({line}); hint: mcpfactory ci --factory vendored, or "
+        f"set ci.install in mcpfactory.toml to a command with {_HASHES}"
+    )
 
 
 def uv_tables(origin: FactoryOrigin) -> str:
@@ -259,29 +296,21 @@ def uv_tables(origin: FactoryOrigin) -> str:
 
 
 VENDORED: Final = FactoryOrigin(FOLDER, "tools/mcpfactory/")
-_PATIENCE: Final = 15  # seconds; timeout of one request to a repository
 
 
 def choose_origin(text: str) -> FactoryOrigin:
     """Return the origin for a user's text: `git`, `vendored`, "", or a text for `parse_origin`.
 
-    For "", return the repository of this installation if it is public. If the repository is not public, return
-    `vendored`, which stores the factory's wheels in the workspace.
+    The default is `vendored`, which stores the factory's wheels with their hashes in the workspace.
 
     Raises:
         NotFoundError: the text is not a valid origin.
         ConfigError: mcpfactory was not installed from a repository.
     """
-    installed = installed_origin()
-    if not text:
-        return (
-            installed
-            if installed and is_public(installed.place) and is_readable_repository(installed.place)
-            else VENDORED
-        )
-    if text == "vendored":
+    if text in {"", "vendored"}:
         return VENDORED
     if text == "git":
+        installed = installed_origin()
         if installed is None:
             raise ConfigError(
                 "mcpfactory was not installed from a repository", hint="give a repository: git+https://…@REF"
@@ -305,37 +334,6 @@ def installed_origin() -> FactoryOrigin | None:
         return parse_origin(f"git+{url}@{vcs['commit_id']}") if vcs["vcs"] == "git" else None
     except (PackageNotFoundError, ValueError, KeyError, TypeError, ConfigError):
         return None
-
-
-def is_public(url: str) -> bool:
-    """Return True if a URL uses https and a public host name or address."""
-    parts = split_web_url(url)
-    host = parts.hostname or "" if parts else ""
-    own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))
-    if own or parts is None or parts.scheme != "https":
-        return False
-    try:
-        return ipaddress.ip_address(host).is_global
-    except ValueError:
-        return True
-
-
-def is_readable_repository(url: str) -> bool:
-    """Return True if a repository is readable without credentials."""
-    # Ignore Git settings and credentials.
-    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}
-    try:
-        done = subprocess.run(
-            ["git", "-c", "credential.helper=", "ls-remote", "--quiet", url, "HEAD"],
-            env={**os.environ, **alone},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
 
 
 _PROJECT: Final = "pyproject.toml"

@@ -9,6 +9,9 @@ The pipeline workflow has four jobs. Only the job `keep` has write access.
 
 Scripts read external input from environment variables only, to prevent injection.
 
+`keep` uses the token of a bot, if the environment `mcpfactory-keep` has one. With `push = "pull-request"`, it opens a
+pull request with the results.
+
 The release workflow has four jobs. Only the job `publish` has secrets and an identity, and only the job `keep` has
 write access.
 
@@ -41,29 +44,48 @@ ACTIONS: Final = {
     "download": "actions/download-artifact@d3f86a106a0bac45b974a628896c90dbdf5c8093 # v4.3.0",
 }
 
+# A bot that the rules of the branch admit; without a bot, the job's own token.
+_BOT: Final = "${{ secrets.MCPFACTORY_PUSH_TOKEN || github.token }}"
+
 # Treats all later output as plain text, so that servers cannot send workflow commands.
 _STOP_COMMANDS: Final = """echo "::stop-commands::$(python -c 'import secrets; print(secrets.token_hex(16))')\""""
 
 
+RESULTS: Final = "mcpfactory-results"  # branch of results; the branch of a release also has the run ID
+# A merge group can contain the pull request with results.
+_OPTION: Final = (
+    f"${{{{ (github.event_name == 'merge_group' || (startsWith(github.head_ref, '{RESULTS}') && "
+    "github.event.pull_request.head.repo.full_name == github.repository)) && '--results' || '--no-results' }}"
+)
+
+
 def github_workflow(settings: CiSettings) -> str:
     """Return the pipeline workflow of a workspace."""
-    return _filled("github/pipeline.yml", settings)
+    return _filled("github/pipeline.yml", settings, RESULTS)
 
 
 def github_release_workflow(settings: CiSettings) -> str:
     """Return the workflow that publishes a release for a pushed tag."""
-    return _filled("github/release.yml", settings)
+    return _filled("github/release.yml", settings, f"{RESULTS}-$RUN")
 
 
-def _filled(name: str, settings: CiSettings) -> str:
+def _filled(name: str, settings: CiSettings, results: str) -> str:
+    direct = settings.push == "branch"
     setup = ci_template("github/setup.yml").removesuffix("\n")
     blocks = {
-        "SETUP_BRANCH": setup.replace("@CREDENTIALS@", "true\n          fetch-depth: 0\n          ref: @BRANCH@"),
+        "SETUP_BRANCH": setup.replace(
+            "@CREDENTIALS@", "true\n          fetch-depth: 0\n          ref: @BRANCH@\n          token: @TOKEN@"
+        ),
         "SETUP_WHOLE": setup.replace("@CREDENTIALS@", "false\n          fetch-depth: 0"),
         "SETUP": setup.replace("@CREDENTIALS@", "false"),
         "DOWNLOAD_SHARDS": ci_template("github/download.yml").removesuffix("\n"),
         "STOP_COMMANDS": _STOP_COMMANDS,
         "KEEPING": ci_template("github/keeping.yml").removesuffix("\n"),
+        "PUSHING": ci_template(f"github/{settings.push}.yml").removesuffix("\n"),
+        "TOKEN": _BOT,
+        "RESULTS": results,
+        "OPTION": "--no-results" if direct else _OPTION,
+        "PULL_REQUESTS": "" if direct else "\n      pull-requests: write",
         "VERSION": json.dumps(settings.python),  # a JSON string is also a valid YAML string
         "INSTALL": json.dumps(settings.install),
         **{name.upper(): action for name, action in ACTIONS.items()},

@@ -3,12 +3,14 @@
 A pull request must not add events to a history. If a channel requires signatures, signed approvals are permitted. The
 base commit must already list the signer's public key.
 
+A pull request that CI jobs opened may add the events of stages and releases, but no other decisions.
+
 A push to the branch may also add people's decisions about candidates that were already pushed. A push must not contain
 both a candidate and a decision about this candidate.
 
-Promotions in a push are checked again, because the same push could have lowered the policy. For each promotion, the
-stages and channels of the commit before the push apply. If the push adds a channel, the policy in the push applies to
-this channel.
+Promotions in a push or in results are checked again, because the same change could have lowered the policy. For each
+promotion, the stages and channels of the commit before the change apply. If the change adds a channel, its own policy
+applies to this channel.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Final
 
 from mcpfactory_codegen.settings import SettingsError, read_settings
@@ -24,6 +25,7 @@ from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.decisions.channel_review import ChannelReview
 from mcpfactory_pipeline.decisions.signatures import (
     SIGNERS,
@@ -31,6 +33,7 @@ from mcpfactory_pipeline.decisions.signatures import (
     drop_unsigned_stage_approvals,
     event_signature_fault,
 )
+from mcpfactory_pipeline.delivery.ci.admission import RELEASE_EVENTS
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
@@ -133,7 +136,7 @@ _PROMOTED_HINT: Final = "push changes of stages and channels first, then run mcp
 
 @dataclass(frozen=True, slots=True)
 class RefusedHistory:
-    """A forbidden change of a history: server, description, and hint."""
+    """A forbidden change: server ("" for the workspace), description, and hint."""
 
     server: str
     message: str
@@ -141,17 +144,23 @@ class RefusedHistory:
 
 
 def refusals(
-    workspace: Workspace, base: str, *, pushed: bool = False, stages: Sequence[Stage] | None = None
+    workspace: Workspace,
+    base: str,
+    *,
+    pushed: bool = False,
+    results: bool = False,
+    stages: Sequence[Stage] | None = None,
 ) -> list[RefusedHistory]:
     """Return the forbidden changes of histories, compared with the commit `base`.
 
-    If `pushed` is True, `base` must be the commit before the push.
+    If `pushed` is True, `base` must be the commit before the push. If `results` is True, the changes come from a pull
+    request of CI jobs.
     """
     found = [
         RefusedHistory(one["server"], f"{one['message']}: {one['changes'][0]}", one["hint"])
         for one in histories_missing_events(workspace, base)
     ]
-    found += [_refused_lock(place) for place in _tracked_locks(workspace)]
+    found += _tracked_local_folders(workspace)
     signed = {channel.name for channel in read_channels(workspace) if channel.signed}
     if not _same_signers(workspace, base):
         signed = set()  # ignore all signatures: a branch that adds a key could sign with that key
@@ -160,11 +169,14 @@ def refusals(
         history = store.history(server)
         uses = Counter(event.get("nonce") for event in history)
         own = [one for one in events if uses[one.get("nonce")] > 1 or not _is_signed(workspace, server, one, signed)]
-        if pushed:
+        if pushed or results:
             found += [
                 RefusedHistory(server, f"{store.where(server, 'history')}: {words}", _PROMOTED_HINT)
                 for words in find_unpermitted_releases(workspace, base, server, history, events, stages=stages)
             ]
+        if results:
+            own = [event for event in own if event["event"] not in RELEASE_EVENTS]
+        elif pushed:
             own = _about_new_candidates(history, own)
         if own:
             where = store.where(server, "history")
@@ -181,17 +193,16 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
     return [event for event in events if event["event"] in _DECISIONS and event.get("candidate") not in {None, *known}]
 
 
-def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the files in pipeline/locks that Git tracks. These files are valid only on one machine."""
-    listed = git_output(
-        workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
-    )
-    return [place for place in (listed or b"").decode(errors="replace").split("\0") if place]
-
-
-def _refused_lock(place: str) -> RefusedHistory:
-    name = PurePosixPath(place).name.partition(".")[0]
-    return RefusedHistory(name, f"{place} is tracked, but is valid on one machine only", f"git rm --cached -- {place}")
+def _tracked_local_folders(workspace: Workspace) -> Iterator[RefusedHistory]:
+    """Refuse tracked files in the folders that belong to one machine: they could replace what a job checked."""
+    for folder in (workspace.artifacts, channels_folder(workspace), Store(workspace).locks):
+        place = folder.relative_to(workspace.root).as_posix()
+        tracked = (
+            (git_output(workspace.root, "ls-files", "-z", "--", place) or b"").decode(errors="replace").split("\0")
+        )
+        if tracked[0]:
+            message = f"{place}/ must not be tracked: it contains {tracked[0]}"
+            yield RefusedHistory("", message, f"git rm -r --cached -- {place}, and add /{place}/ to .gitignore")
 
 
 def _same_signers(workspace: Workspace, base: str) -> bool:
