@@ -37,6 +37,7 @@ def refuses_connections(web: Web) -> bool:
 FOR_AN_HOUR = """
 import mcpfactory_runtime.transports.http.serve as serve, mcpfactory_runtime.transports.stdio as stdio
 serve.DRAIN = stdio._DRAIN = 3600
+stdio._GRACE = 0
 from tests.runtime.transports.blocking_server import server
 server.run()
 """
@@ -143,19 +144,28 @@ def ask_anything(server: Process) -> Any:
     return server.ask(request("ping", id=str(object())))
 
 
-@pytest.mark.parametrize("how", ["eof", "second signal"])
-def test_on_stdio_the_end_of_the_input_or_a_second_signal_ends_the_drain(gate: Gate, how: str) -> None:
+@pytest.mark.parametrize("first", ["end of the input", "signal"])
+@pytest.mark.parametrize("then", ["answer", "signal"])
+def test_on_stdio_the_drain_ends_with_the_answers_or_a_signal(gate: Gate, first: str, then: str) -> None:
     server = Process([sys.executable, "-c", FOR_AN_HOUR])
     with server.process:
-        server.ask(hello())
+        server.ask(hello(elicitation={}))
         server.say(request("tools/call", {"name": "hold_in_a_thread", "arguments": {"gate": gate.path}}, "held"))
         gate.wait()
-        server.process.terminate()
-        wait_until(lambda: "error" in ask_anything(server))
-        if how == "eof":
-            server.stdin.close()
-        else:
+        server.say(request("tools/call", {"name": "ask_twice"}, "asking"))
+        assert server.hear()["method"] == "elicitation/create"
+        if first == "signal":
             server.process.terminate()
+            wait_until(lambda: "error" in ask_anything(server))
+        server.stdin.close()
+        assert server.hear()["id"] == "asking"  # both questions fail, because no response can arrive
+        if then == "signal":
+            server.process.terminate()
+        else:
+            gate.open("kept")
+        answer = server.hear()
+        assert answer["id"] == "held"
+        assert ("error" in answer) is (then == "signal")
         assert server.process.wait(TIMEOUT) == 0
 
 

@@ -1,8 +1,8 @@
 """MCP over standard input and output, one message per line (basic/transports, stdio).
 
 Descriptor 1 is redirected to stderr for the rest of the process. Neither a handler's `print` nor a child process can
-then write between the protocol messages. The end of the input stops the server at once. After SIGTERM or SIGINT,
-requests in flight may finish. The unread output is limited (docs/reference/transports.md, Bounds).
+then write between the protocol messages. After the end of the input, SIGTERM or SIGINT, requests in flight may finish.
+The unread output is limited (docs/reference/transports.md, Bounds).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from mcpfactory_runtime.transports.direct_calls import READ_SIZE, DirectCalls
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
 
-_GRACE: Final = 0.1  # maximum seconds for running handlers after the input ends
-_DRAIN: Final = 10.0  # maximum seconds for requests in flight after a shutdown signal
+_GRACE: Final = 0.1  # maximum seconds for canceled handlers to end, and for the last output to be written
+_DRAIN: Final = 10.0  # maximum seconds for requests in flight after the end of the input or a shutdown signal
 _PAUSE_AT: Final = 8 << 20  # unread bytes at which reading from the client pauses
 _END_AT: Final = 64 << 20  # maximum unread bytes; above this limit, the next message closes the connection
 # Maximum bytes of a message that waits for other messages, to write them together.
@@ -36,7 +36,10 @@ _MAX_DELAYED: Final = 4096
 
 
 def run_stdio(server: ServerInterface) -> None:
-    """Serve until the input ends, the output closes, or a signal arrives. A second signal stops the server at once."""
+    """Serve until the input ends, the output closes, or a signal arrives.
+
+    A signal after the end of the input, or a second signal, stops the server at once.
+    """
     incoming, outgoing = _claim_descriptors()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
@@ -85,17 +88,17 @@ def _claim_descriptors() -> tuple[int, int]:
 
 
 async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: asyncio.Event) -> None:
-    ended = asyncio.Event()
-    writer = await _open_writer(outgoing, ended)
+    output_closed = asyncio.Event()
+    writer = await _open_writer(outgoing, output_closed)
     async with server.running():
         session = _StdioSession(server, writer)
-        reader = _StdinReader(session, server.max_message_size, ended)
+        reader = _StdinReader(session, server.max_message_size, stop)
         source = await _open_reader(incoming, reader)
         writer.throttles(source)
         if source is not None and isinstance(writer, _PipeWriter):
             pause = partial(source.hold, "direct")
             reader.direct = DirectCalls(session, reader.lines, incoming, writer.write_held, pause)
-        closed, stopping = asyncio.ensure_future(ended.wait()), asyncio.ensure_future(stop.wait())
+        closed, stopping = asyncio.ensure_future(output_closed.wait()), asyncio.ensure_future(stop.wait())
         idle: asyncio.Task[None] | None = None
         try:
             await asyncio.wait((closed, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -144,10 +147,10 @@ class _StdinReader(asyncio.Protocol):
     direct: DirectCalls | None = None
     """Runs calls of `def` tools directly, if a thread can read the input."""
 
-    def __init__(self, session: Session, max_size: int, ended: asyncio.Event) -> None:
+    def __init__(self, session: Session, max_size: int, stop: asyncio.Event) -> None:
         self.lines = LineReader(max_size)
         self._session = session
-        self._ended = ended
+        self._stop = stop
 
     def data_received(self, data: bytes) -> None:
         if self.direct is not None:
@@ -160,7 +163,8 @@ class _StdinReader(asyncio.Protocol):
         rest = self.lines.rest()
         if rest:
             self._session.feed(rest)
-        self._ended.set()
+        self._session.refuse_requests()
+        self._stop.set()
 
 
 class _Source:

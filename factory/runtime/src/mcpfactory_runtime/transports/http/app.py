@@ -35,6 +35,7 @@ from mcpfactory_runtime.protocol.http import (
     route,
 )
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
+from mcpfactory_runtime.server.session import CUT_OFF
 from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.storage.events import SessionJournal
 from mcpfactory_runtime.transports.http.asgi import (
@@ -59,7 +60,7 @@ from mcpfactory_runtime.transports.http.asgi import (
     with_cors_headers,
 )
 from mcpfactory_runtime.transports.http.authentication import create_gate
-from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
+from mcpfactory_runtime.transports.http.exchange import Exchange
 from mcpfactory_runtime.transports.http.health import METRICS, PROBES, HealthEndpoints
 from mcpfactory_runtime.transports.http.process_relay import MultiProcessSessions
 from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_id_from_url
