@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -143,6 +144,25 @@ server.run_stdio()
         assert noisy.end() == 0
         assert "raw noise" in (told := noisy.errors())
         assert "child noise" in told
+
+
+@requirement("stdio.only-messages")
+def test_text_printed_before_serving_goes_to_stderr_and_later_text_to_stdout() -> None:
+    program = """
+import asyncio
+print("printed first")
+from mcpfactory_runtime import Server
+asyncio.run(Server("early").run_async("stdio"))
+print("x" * 1_000_000)
+"""
+    line = json.dumps(hello()).encode() + b"\n"
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, input=line, env=environ, capture_output=True, timeout=TIMEOUT, check=True)
+    answer, afterwards = done.stdout.splitlines()
+    assert json.loads(answer)["id"] == 0
+    assert len(afterwards) == 1_000_000
+    assert done.stderr == b"printed first\n"
 
 
 @requirement("stdio.end-of-input")

@@ -62,8 +62,22 @@ def run_stdio(server: ServerInterface) -> None:
 
 
 async def serve_stdio(server: ServerInterface) -> None:
-    """Serve in the running event loop until the input ends or the task is canceled. Install no signal handlers."""
-    await _serve(server, *_claim_descriptors(), asyncio.Event())
+    """Serve in the running event loop until the input ends or the task is canceled. Install no signal handlers.
+
+    Afterwards, the process can use its standard input and output again.
+    """
+    stdout, copies = sys.stdout, (os.dup(0), os.dup(1))
+    try:
+        await _serve(server, *_claim_descriptors(), asyncio.Event())
+    finally:
+        with suppress(OSError, ValueError):
+            stdout.flush()
+        sys.stdout = stdout
+        for number, copy in enumerate(copies):
+            os.dup2(copy, number)
+            os.close(copy)
+            if sys.platform != "win32":
+                os.set_blocking(number, True)  # asyncio set O_NONBLOCK, which all copies share
 
 
 def _exit_if_handlers_run() -> None:
@@ -80,9 +94,9 @@ def _claim_descriptors() -> tuple[int, int]:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
     os.dup2(2, 1)
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()  # the client must not receive text that was printed earlier
     sys.stdout = sys.stderr
     return incoming, outgoing
 
@@ -116,7 +130,9 @@ async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: as
             if reader.direct is not None:
                 await reader.direct.stop()
             await session.close(_GRACE)
-            await writer.drain(_GRACE)
+            await writer.close(_GRACE)
+            if source is not None:
+                source.close()
 
 
 class _StdioSession(Session):
@@ -184,6 +200,10 @@ class _Source:
             if not self._holders:
                 self._transport.resume_reading()
 
+    def close(self) -> None:
+        """Stop reading."""
+        self._transport.close()
+
 
 async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
     """Start to read, in the event loop for pipes and sockets, or in a thread for other inputs and on Windows."""
@@ -235,8 +255,8 @@ class _StdoutWriter:
     def hold(self, data: bytes) -> None:
         self.send(data)
 
-    async def drain(self, seconds: float) -> None:
-        """Wait at most `seconds` until everything is written."""
+    async def close(self, seconds: float) -> None:
+        """Wait at most `seconds` until everything is written, and stop writing."""
 
 
 class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
@@ -328,9 +348,9 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             self._transport = None
         self._ended.set()
 
-    async def drain(self, seconds: float) -> None:
+    async def close(self, seconds: float) -> None:
         self._flush()
-        if self._transport is None or not self._transport.get_write_buffer_size():
+        if self._transport is None:
             return
         closed = asyncio.Event()
         self._ended = closed
