@@ -101,4 +101,4 @@ class ResultError(Exception):
 
 
 class SessionEndedError(McpError):
-    """The server does not know the session (HTTP status 404), so a new client can safely retry the request."""
+    """The server does not know the session (HTTP status 404), and has not processed the request."""

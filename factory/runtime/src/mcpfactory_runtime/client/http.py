@@ -28,7 +28,7 @@ from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.errors import connection_error_reason
 from mcpfactory_runtime.oauth.steps_and_metadata import FETCH_SIZE, FETCH_TIME, Fetch, HttpAnswer, OAuthError
 from mcpfactory_runtime.protocol.decoding import aiter_decoded
-from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.http import SESSION_HEADER
 from mcpfactory_runtime.protocol.jsonrpc import DEFAULT_MAX_SIZE, decode, encode, error_in_response
 from mcpfactory_runtime.revisions import MODERN
@@ -251,6 +251,8 @@ class HttpChannel(_Http):
         if isinstance(message, dict) and "method" in message and "id" in message:
             if headers.get("MCP-Protocol-Version") in MODERN:
                 self._modern.add(message["id"])
+            if message["method"] == "initialize":
+                self.session_id = None
             self._spawn(message["id"], self._request(message["id"], encode(message), headers))
         else:
             await self._post(encode(message), headers)
@@ -268,6 +270,8 @@ class HttpChannel(_Http):
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
         """Open the GET stream, if the server has one."""
+        if "GET" in self._tasks:  # the stream of an ended session
+            self._tasks["GET"].cancel()
         opened = asyncio.Event()
         self._spawn("GET", self._listen(headers, opened))
         with suppress(TimeoutError):  # some servers send the response headers only with the first message
@@ -326,12 +330,8 @@ class HttpChannel(_Http):
         content = await _read(response)
         if not content:
             self._to.received(None, note)
-        if (
-            response.status_code == 404
-            and SESSION_HEADER in response.request.headers
-            and (ended := _ended_session(content))
-        ):
-            self._to.failed(request_id, ended)
+        if response.status_code == 404 and SESSION_HEADER in response.request.headers:
+            self._to.failed(request_id, _ended_session(content))
         message = self._deliver(content, note) if content else None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             raise _refused(response, content)
@@ -458,16 +458,14 @@ def _parse_error(content: bytes) -> str:
     return ""
 
 
-def _ended_session(content: bytes) -> SessionEndedError | None:
-    """Return the error in a 404 response, which ends the session (basic/transports, Session Management)."""
-    try:
+def _ended_session(content: bytes) -> SessionEndedError:
+    """Return the error of a 404 response, which ends the session (basic/transports, Session Management)."""
+    with suppress(McpError):
         message = decode(content)
-    except McpError:
-        return None
-    if not isinstance(message, dict) or "error" not in message:
-        return None
-    error = error_in_response(message)
-    return SessionEndedError(error.code, error.message, error.data)
+        if isinstance(message, dict) and "error" in message:
+            error = error_in_response(message)
+            return SessionEndedError(error.code, error.message, error.data)
+    return SessionEndedError(INVALID_REQUEST, "the server does not know the session (HTTP status 404)")
 
 
 async def _read(response: httpx.Response, limit: int = DEFAULT_MAX_SIZE, too_large: Exception | None = None) -> bytes:
