@@ -47,6 +47,7 @@ __all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch", "fetch_public"]
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 _MAX_RESUMES: Final = 5  # maximum reconnects per response stream
 _RECONNECT: Final = 1.0  # seconds before a reconnect, unless the server sends `retry`
+_LONGEST_PAUSE: Final = 60.0  # maximum seconds before a reconnect of a GET stream that ends without messages
 _OPEN_TIMEOUT: Final = 1.0  # maximum seconds to wait for the response headers of the GET stream
 _ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds for the server to accept a notification or a response
 _MAX_LOGINS: Final = 2  # maximum token renewals per message
@@ -359,21 +360,27 @@ class HttpChannel(_Http):
 
     async def _listen(self, headers: Mapping[str, str], opened: asyncio.Event) -> None:
         known = {**self._all(headers), "Accept": "text/event-stream"}
+        loop = asyncio.get_running_loop()
+        retry, pause = _RECONNECT, 0.0
         try:
             while True:
-                async with self._authorized("GET", self.url, known) as response:
-                    opened.set()
-                    if response.status_code != 200:
-                        return
-                    wait = _RECONNECT
-                    async for event in _events(response):
-                        wait = wait if event.retry is None else event.retry / 1000
-                        if event.id:
-                            known["Last-Event-ID"] = event.id
-                        if event.data:
-                            self._deliver(event.data)
-                await asyncio.sleep(wait)
-        except (httpx.HTTPError, OAuthError, ConnectionLostError):
+                began = loop.time()
+                with suppress(httpx.HTTPError):  # try again
+                    async with self._authorized("GET", self.url, known) as response:
+                        opened.set()
+                        if response.status_code != 200 or not _is_event_stream(response):
+                            return
+                        async for event in _events(response):
+                            retry = retry if event.retry is None else event.retry / 1000
+                            if event.id:
+                                known["Last-Event-ID"] = event.id
+                            if event.data:
+                                self._deliver(event.data)
+                                pause = 0.0
+                pause = retry if loop.time() - began > _LONGEST_PAUSE else max(pause, retry)
+                await asyncio.sleep(pause)
+                pause = min(max(pause, _RECONNECT) * 2, _LONGEST_PAUSE)
+        except (OAuthError, ConnectionLostError):
             return  # the next request reports the error
         finally:
             opened.set()
