@@ -81,6 +81,10 @@ class ConnectionLostError(Exception):
     """The server exited, closed its output, or refused the connection."""
 
 
+class StreamEndedError(ConnectionLostError):
+    """The HTTP response to a request ended without the JSON-RPC response."""
+
+
 class HttpError(Exception):
     """An HTTP response without a JSON-RPC message. In the error message, the explanation `why` precedes the body."""
 

@@ -11,9 +11,16 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from mcpfactory_runtime.client.channel import ClientChannel, HttpError, ProtocolError, SessionEndedError
+from mcpfactory_runtime.client.channel import (
+    ClientChannel,
+    HttpError,
+    ProtocolError,
+    SessionEndedError,
+    StreamEndedError,
+)
 from mcpfactory_runtime.client.http_messages import current_trace_metadata, header_parameters, mcp_request_headers
 from mcpfactory_runtime.client.results import ResultCache, typed_result
 from mcpfactory_runtime.client.session import (
@@ -226,7 +233,7 @@ class Client:
     async def _probe(self) -> bool:
         """Send `server/discover`, and return False if the server needs `initialize`."""
         try:
-            await self._discover(LATEST.name, timeout=self._probe_timeout)
+            return await self._discover(LATEST.name, timeout=self._probe_timeout)
         except McpError as error:
             if error.code not in _MODERN_ERRORS:
                 return False
@@ -236,28 +243,30 @@ class Client:
                 return False
             if not common:
                 raise
-            await self._discover(common[-1])
-        except (HttpError, TimeoutError):
+            return await self._discover(common[-1])
+        except (HttpError, ProtocolError, StreamEndedError, TimeoutError):
             return False
-        return True
 
     async def _initialize_or_discover(self) -> None:
         """Send `initialize`, and after a refusal again `server/discover`, whose first attempt may have timed out."""
         try:
             await self._initialize_anywhere(LATEST_LEGACY.name)
         except McpError as refusal:
-            try:
-                await self._discover(LATEST.name)
-            except (McpError, HttpError, TimeoutError):
-                raise refusal from None
+            with suppress(McpError, HttpError, TimeoutError):
+                if await self._discover(LATEST.name):
+                    return
+            raise refusal
 
-    async def _discover(self, version: str, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `request`
+    async def _discover(self, version: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - as `request`
+        """Send `server/discover`, and return False if the result has no version of the per-request lifecycle."""
         self._use_revision(version, MODERN.get(version, LATEST))
         result = await self.request("server/discover", timeout=timeout or self._timeout)
         self._set_server(result, (result.get("_meta") or {}).get(META_SERVER))
-        supported = [name for name in result.get("supportedVersions") or [] if name in MODERN]
+        listed = result.get("supportedVersions")
+        supported = [name for name in MODERN if isinstance(listed, list) and name in listed]
         if not self._requested and supported and version not in supported:
             self._use_revision(max(supported), MODERN[max(supported)])
+        return bool(supported)
 
     async def _initialize_anywhere(self, version: str) -> None:
         """Send `initialize`, with HTTP+SSE if the URL does not support Streamable HTTP."""

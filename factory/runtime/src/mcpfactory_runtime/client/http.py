@@ -21,6 +21,7 @@ from mcpfactory_runtime.client.channel import (
     ProtocolError,
     Receiver,
     SessionEndedError,
+    StreamEndedError,
     cancel_tasks,
 )
 from mcpfactory_runtime.client.http_messages import SseEvent, SseReader
@@ -316,7 +317,7 @@ class HttpChannel(_Http):
         except Exception as error:  # noqa: BLE001 - waiting calls fail now instead of at their timeout
             self._to.failed(request_id, self._unreachable(error))
         # `failed` ignores a request whose response has arrived.
-        self._to.failed(request_id, ConnectionLostError("the server's stream ended without a response"))
+        self._to.failed(request_id, StreamEndedError("the server's stream ended without a response"))
 
     async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
         """Pass the messages of a response to the receiver, and return the last event with an ID."""
