@@ -91,10 +91,10 @@ def test_only_a_result_that_follows_progress_waits() -> None:
     program = """
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server.session import Session
-from mcpfactory_runtime.transports import stdio
+from mcpfactory_runtime.transports import shutdown, stdio
 assert stdio._StdioSession.progress_gap > Session.progress_gap == 0
 stdio._StdioSession.progress_gap = 3600
-stdio._DRAIN = 0
+shutdown.DRAIN = 0
 server = Server("steps")
 @server.tool
 async def step(ctx: Context) -> str:
@@ -171,8 +171,8 @@ def test_the_end_of_the_input_ends_the_process_though_a_handler_runs_too_long(to
     program = """
 import asyncio, time
 from mcpfactory_runtime import Server, Context
-from mcpfactory_runtime.transports import stdio
-stdio._DRAIN = 0.1
+from mcpfactory_runtime.transports import shutdown
+shutdown.DRAIN = 0.1
 server = Server("slow")
 @server.tool
 async def wait_for_ever(ctx: Context) -> str:

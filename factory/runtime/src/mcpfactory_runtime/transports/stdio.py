@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import stat
 import sys
 import threading
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,13 +23,14 @@ from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import DROP_AT, DROPPABLE, PROGRESS_GAP, Session
 from mcpfactory_runtime.server.threads import has_running_calls
+from mcpfactory_runtime.transports import shutdown
 from mcpfactory_runtime.transports.direct_calls import READ_SIZE, DirectCalls
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
 
 _GRACE: Final = 0.1  # maximum seconds for canceled handlers to end, and for the last output to be written
-_DRAIN: Final = 10.0  # maximum seconds for requests in flight after the end of the input or a shutdown signal
+_STARTUP_POLL: Final = 0.1  # seconds between two checks for the end of the input while the lifespan starts
 _PAUSE_AT: Final = 8 << 20  # unread bytes at which reading from the client pauses
 _END_AT: Final = 64 << 20  # maximum unread bytes; above this limit, the next message closes the connection
 # Maximum bytes of a message that waits for other messages, to write them together.
@@ -42,7 +44,7 @@ def run_stdio(server: ServerInterface) -> None:
     """
     incoming, outgoing = _claim_descriptors()
     loop = asyncio.new_event_loop()
-    stop = asyncio.Event()
+    stop = _Stop()
     main = loop.create_task(_serve(server, incoming, outgoing, stop))
 
     def end() -> None:
@@ -104,7 +106,9 @@ def _claim_descriptors() -> tuple[int, int]:
 async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: asyncio.Event) -> None:
     output_closed = asyncio.Event()
     writer = await _open_writer(outgoing, output_closed)
-    async with server.running():
+    async with AsyncExitStack() as life:
+        if not await _start(life, server, stop, incoming):
+            return
         session = _StdioSession(server, writer)
         reader = _StdinReader(session, server.max_message_size, stop)
         source = await _open_reader(incoming, reader)
@@ -122,7 +126,7 @@ async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: as
                 session.refuse_requests(questions=True)
                 server.closing.set()
                 idle = asyncio.ensure_future(session.wait_idle())
-                await asyncio.wait((closed, idle), timeout=_DRAIN, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((closed, idle), timeout=shutdown.DRAIN, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for waiting in (closed, stopping, idle):
                 if waiting is not None:
@@ -133,6 +137,41 @@ async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: as
             await writer.close(_GRACE)
             if source is not None:
                 source.close()
+
+
+class _Stop(asyncio.Event):
+    """Event that begins the shutdown of this process, and limits the time of the shutdown."""
+
+    def set(self) -> None:
+        super().set()
+        shutdown.limit_exit()
+
+
+async def _start(life: AsyncExitStack, server: ServerInterface, stop: asyncio.Event, incoming: int) -> bool:
+    """Start the lifespan, or return False if a shutdown begins and the lifespan does not start in time."""
+    try:
+        async with asyncio.timeout(None) as limit:
+            watching = asyncio.create_task(_limit_startup(limit, stop, incoming))
+            try:
+                await life.enter_async_context(shutdown.LimitedEnd(server.running()))
+            finally:
+                watching.cancel()
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        sys.stderr.write(f"error: the lifespan did not start within {shutdown.DRAIN} s after the shutdown began\n")
+        return False
+    return True
+
+
+async def _limit_startup(limit: asyncio.Timeout, stop: asyncio.Event, incoming: int) -> None:
+    """Wait for a signal or the end of the input, and limit the startup. Do not read the input."""
+    poll = select.poll() if hasattr(select, "poll") else None  # Windows has no poll
+    if poll is not None:
+        poll.register(incoming, 0)  # the end of the input is always reported
+    while not (stop.is_set() or (poll is not None and poll.poll(0))):  # noqa: ASYNC110 - nothing reports the end of an unread input
+        await asyncio.sleep(_STARTUP_POLL)
+    limit.reschedule(asyncio.get_running_loop().time() + shutdown.DRAIN)
 
 
 class _StdioSession(Session):

@@ -65,6 +65,7 @@ from mcpfactory_runtime.transports.http.health import METRICS, PROBES, HealthEnd
 from mcpfactory_runtime.transports.http.process_relay import MultiProcessSessions
 from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_id_from_url
 from mcpfactory_runtime.transports.http.stream import EventStreamAnswer
+from mcpfactory_runtime.transports.shutdown import LimitedEnd
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy import OAuthProxy
@@ -249,7 +250,7 @@ class HttpApp:
         self._probes.draining = False
         if self._sharing is not None:
             await stack.enter_async_context(self._sharing.join_shared_store(self._server))
-        await stack.enter_async_context(self._server.running())
+        await stack.enter_async_context(LimitedEnd(self._server.running()))
         stack.push_async_callback(self._leave)
         if self._relay is not None:
             await self._relay.start(partial(self._serve, forwarded=True), self._server)
