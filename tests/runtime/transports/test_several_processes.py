@@ -12,8 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
+from mcpfactory_runtime import Context, Server
+from mcpfactory_runtime.auth import Authorization, Principal
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
-from mcpfactory_runtime.storage.base import MemoryStore, StoreError
+from mcpfactory_runtime.storage.base import Changes, ExpectedEntry, MemoryStore, StoreError
+from mcpfactory_runtime.transports.http.app import HttpApp
 from tests.runtime.transports import blocking_server
 from tests.runtime.transports.blocking_http_server import Gate, Web, calling, serving
 from tests.runtime.transports.conftest import hello, request
@@ -132,3 +135,63 @@ async def test_while_the_store_does_not_answer_sessions_of_others_are_refused_an
             assert (asked.status_code, "hint: try again" in asked.text) == (status, status != 200), asked.text
         assert (await http.post("/mcp", **calling("large", {"size": 1}))).status_code == 200
         store.failing = False
+
+
+class Recording(MemoryStore):
+    """A store that records everything that it receives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.received = b""
+
+    async def write(
+        self, space: str, changes: Changes, *, seconds: float, expected: ExpectedEntry | None = None
+    ) -> bool:
+        self.received += repr((space, changes)).encode()
+        return await super().write(space, changes, seconds=seconds, expected=expected)
+
+    async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
+        self.received += data
+        await super().send(mailbox, data, seconds=seconds)
+
+
+TOKEN = "a-secret-token"
+
+
+def guarded(name: str, store: MemoryStore) -> HttpApp:
+    """Return an application that takes TOKEN, and tells who calls."""
+    server = Server(name)
+
+    @server.tool
+    async def caller(ctx: Context) -> list[str]:
+        assert isinstance(ctx.principal, Principal)
+        return [ctx.principal.subject, *ctx.principal.scopes, ctx.principal.claims["team"]]
+
+    def verify(token: str) -> dict[str, Any] | None:
+        known = {"iss": "https://as.example", "aud": "http://127.0.0.1/mcp", "sub": "ann", "exp": 4e9}
+        return {**known, "scope": "read", "team": "blue"} if token == TOKEN else None
+
+    auth = Authorization(issuer="https://as.example", resource="http://127.0.0.1/mcp", verify=verify)
+    return server.http_app(store=store, auth=auth)
+
+
+@pytest.mark.anyio
+async def test_another_process_receives_the_principal_but_no_token() -> None:
+    store = Recording()
+    one, other = guarded("same", store), guarded("same", store)
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    async with (
+        one.lifespan(),
+        other.lifespan(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(one), base_url="http://127.0.0.1", headers=bearer) as here,
+        httpx.AsyncClient(transport=httpx.ASGITransport(other), base_url="http://127.0.0.1") as there,
+    ):
+        began = await here.post("/mcp", json=hello())
+        session = {"mcp-session-id": began.headers["mcp-session-id"]}
+        refused = await there.post("/mcp", **calling("caller", {}, session))
+        assert refused.status_code == 401
+        assert b'"kind":"request"' not in store.received
+        answer = await there.post("/mcp", **calling("caller", {}, {**session, **bearer}))
+        assert answer.json()["result"]["structuredContent"]["result"] == ["ann", "read", "blue"]
+    assert b'"kind":"request"' in store.received
+    assert TOKEN.encode() not in store.received
