@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +195,21 @@ async def test_another_process_receives_the_principal_but_no_token() -> None:
         assert answer.json()["result"]["structuredContent"]["result"] == ["ann", "read", "blue"]
     assert b'"kind":"request"' in store.received
     assert TOKEN.encode() not in store.received
+
+
+@pytest.mark.anyio
+async def test_servers_that_share_a_store_do_not_hear_each_other() -> None:
+    store = MemoryStore()
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    async with AsyncExitStack() as stack:
+        https = []
+        for name in ("one", "one", "other"):
+            app = guarded(name, store)
+            await stack.enter_async_context(app.lifespan())
+            transport = httpx.ASGITransport(app)
+            http = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=bearer)
+            https.append(await stack.enter_async_context(http))
+        began = await https[0].post("/mcp", json=hello())
+        session = {"mcp-session-id": began.headers["mcp-session-id"]}
+        answers = [await http.post("/mcp", **calling("caller", {}, session)) for http in https]
+        assert [answer.status_code for answer in answers] == [200, 200, 404]

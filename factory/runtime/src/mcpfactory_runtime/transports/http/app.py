@@ -37,6 +37,7 @@ from mcpfactory_runtime.protocol.http import (
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
 from mcpfactory_runtime.server.session import CUT_OFF
 from mcpfactory_runtime.server.threads import in_background
+from mcpfactory_runtime.storage.base import NamespacedStore
 from mcpfactory_runtime.storage.events import SessionJournal
 from mcpfactory_runtime.transports.http.asgi import (
     AsgiRequest,
@@ -136,7 +137,7 @@ class HttpApp:
         self._max_sessions = max_sessions
         self._max_requests = max_requests
         self._requests = 0
-        self._sharing = None if store is None else MultiProcessSessions(store)
+        self._sharing = None if store is None else MultiProcessSessions(NamespacedStore(store, server.name))
         self._shared = None if self._sharing is None else self._sharing.sessions
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
