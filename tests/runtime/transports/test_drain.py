@@ -156,6 +156,15 @@ async def test_the_url_of_an_embedded_server_is_printed_when_it_serves(capsys: p
     await asyncio.gather(serving, return_exceptions=True)
 
 
+def test_a_second_interrupt_over_http_does_not_wait_for_the_lifespan(tmp_path: Path) -> None:
+    program = LIFESPAN.replace("shutdown.LIFESPAN_END = shutdown._REST = 0.1", "shutdown.LIFESPAN_END = 3600")
+    with serving(tmp_path, command=[sys.executable, "-c", program, "end"]) as web:
+        web.process.send_signal(signal.SIGINT)
+        wait_until(lambda: refuses_connections(web))
+        web.process.send_signal(signal.SIGINT)
+        assert web.process.wait(TIMEOUT) == 0
+
+
 @pytest.mark.parametrize("hanging", ["start", "end", "thread"])
 @pytest.mark.parametrize("how", ["end of the input", "SIGTERM", "SIGINT", "SIGTERM over HTTP", "SIGINT over HTTP"])
 def test_a_lifespan_that_hangs_does_not_keep_the_process(hanging: str, how: str) -> None:
@@ -178,6 +187,7 @@ def test_a_lifespan_that_hangs_does_not_keep_the_process(hanging: str, how: str)
         told = process.stderr.read()
         assert "the lifespan" in told or "although some code still runs" in told
         assert "Traceback" not in told
+        assert "exception was never retrieved" not in told
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -165,13 +165,19 @@ async def _start(life: AsyncExitStack, server: ServerInterface, stop: asyncio.Ev
 
 
 async def _limit_startup(limit: asyncio.Timeout, stop: asyncio.Event, incoming: int) -> None:
-    """Wait for a signal or the end of the input, and limit the startup. Do not read the input."""
-    poll = select.poll() if hasattr(select, "poll") else None  # Windows has no poll
-    if poll is not None:
-        poll.register(incoming, 0)  # the end of the input is always reported
-    while not (stop.is_set() or (poll is not None and poll.poll(0))):  # noqa: ASYNC110 - nothing reports the end of an unread input
+    """Wait for a signal or the end of the input, and limit the startup."""
+    while not (stop.is_set() or _is_closed(incoming)):  # noqa: ASYNC110 - nothing reports the end of an unread input
         await asyncio.sleep(_STARTUP_POLL)
     limit.reschedule(asyncio.get_running_loop().time() + shutdown.DRAIN)
+
+
+def _is_closed(incoming: int) -> bool:
+    """Return True if the client has closed its end of a pipe or socket. Do not read the input."""
+    if not hasattr(select, "poll"):  # Windows
+        return False
+    poll = select.poll()
+    poll.register(incoming, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 class _StdioSession(Session):

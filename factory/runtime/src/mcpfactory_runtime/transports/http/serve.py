@@ -215,7 +215,8 @@ class _WebServer(uvicorn.Server):
             if not self._startup.expired():
                 raise
             self.lifespan.startup_failed = True
-            log.error("the lifespan did not start within %d s after the shutdown began", shutdown.DRAIN)
+            if not self.force_exit:
+                log.error("the lifespan did not start within %d s after the shutdown began", shutdown.DRAIN)
         if self.started and self._announce is not None:
             self._announce()  # before this point, a signal would have killed the process
 
@@ -226,8 +227,8 @@ class _WebServer(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await super().serve(sockets)
-        # The thread of a `def` handler cannot be stopped. After the drain time, the thread must not delay the exit.
-        if has_running_calls():
+        # Neither the thread of a `def` handler, which cannot be stopped, nor a lifespan may delay the exit now.
+        if self.force_exit or has_running_calls():
             with suppress(OSError, ValueError):
                 sys.stderr.flush()
             os._exit(0)
