@@ -15,7 +15,7 @@ import pytest
 from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, accept_defaults
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
-from tests.runtime.client.peer import HELLO, NOTHING, Asked, Json, error, peer, result
+from tests.runtime.client.peer import HELLO, NOTHING, Asked, Json, error, handshake, peer, reply, result
 from tests.timeouts import TIMEOUT
 
 pytestmark = pytest.mark.anyio
@@ -173,6 +173,30 @@ async def test_a_server_that_names_its_versions_is_asked_again_with_one_of_them(
 
     async with peer(answer) as server, Client.connect_http(server.url) as client:
         assert (client.revision, client.capabilities) == (LATEST, {"tools": {}})
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"result": {}},
+        {"result": None},
+        {"result": {"supportedVersions": [LATEST_LEGACY.name], "capabilities": {}}},
+        {"result": {"supportedVersions": "all"}},
+        (200, {"Content-Type": "text/event-stream"}, b""),
+        (200, {"Content-Type": "application/json"}, b""),
+        NOTHING,
+    ],
+)
+async def test_initialize_follows_a_discovery_without_usable_versions(bad: Any) -> None:
+    async def answer(asked: Asked, _send: Any) -> Any:
+        if asked.method != "POST":
+            return 405, {}, b""
+        if asked.json["method"] != "server/discover":
+            return handshake(asked)
+        return reply({"jsonrpc": "2.0", "id": asked.json["id"], **bad}) if isinstance(bad, dict) else bad
+
+    async with peer(answer) as server, Client.connect_http(server.url) as client:
+        assert client.revision == LATEST_LEGACY
 
 
 @pytest.mark.parametrize(

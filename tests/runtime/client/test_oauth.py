@@ -125,6 +125,22 @@ async def test_given_scopes_replace_those_of_the_metadata_and_scopes_of_a_refusa
         assert [form["scope"] for form in at.exchanges] == ["read", "read write"]
 
 
+@pytest.mark.parametrize("listed", ["", "/"])
+async def test_a_slash_instead_of_an_empty_path_does_not_make_another_issuer(listed: str) -> None:
+    """Google's issuer has no slash, and many servers list it with a slash."""
+    other = "" if listed else "/"
+    async with authority() as at:
+        at.resource = {"authorization_servers": ["https://as.example", f"{at.base}{listed}"]}
+        at.metadata = {"issuer": f"{at.base}{other}"}
+        at.redirect = {"iss": f"{at.base}{other}"}
+        login = oauth(at, client_id="me", client_secret="s", issuer=f"{at.base}{listed}")
+        async with client(at, oauth=login) as mcp:
+            await mcp.call_tool("t")
+        at.metadata = {"issuer": f"{at.base}/tenant"}
+        with pytest.raises(OAuthError, match="has another issuer"):
+            await client(at, oauth=oauth(at, issuer=at.base)).__aenter__()
+
+
 @pytest.mark.parametrize(
     ("knobs", "code"),
     [

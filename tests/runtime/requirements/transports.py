@@ -22,7 +22,9 @@ STDIO = area(
         ),
         must("wrong-line", "answers a line that is no message, and reads on", ""),
         must("interleave", "answers requests as they finish, not in their order", ""),
-        should("end-of-input", "ends soon after its input ended, though handlers still run", "Shutdown"),
+        should(
+            "end-of-input", "ends within the drain time after its input ended, though handlers still run", "Shutdown"
+        ),
         should("drain", "answers what was asked before the input ended", "Shutdown"),
         should("signals", "ends on SIGTERM and SIGINT", "Shutdown"),
         must("no-requests", "writes no requests", "", since=LATEST),

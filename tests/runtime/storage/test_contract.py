@@ -178,3 +178,12 @@ async def test_a_message_that_was_taken_out_of_redis_is_not_lost_when_the_next_o
     store = RedisStore("redis://localhost")
     store._client = Failing()
     assert await store.receive("box", 1.0) == [b"first"]
+
+
+def test_the_address_of_a_redis_store_may_set_the_prefix_of_keys() -> None:
+    made = create_store("valkey://:secret@host:1/2?prefix=blue&socket_keepalive=yes")
+    assert isinstance(made, RedisStore)
+    assert (made._address, made._names("x")[0]) == ("redis://:secret@host:1/2?socket_keepalive=yes", "blue:s:x")
+    plain = create_store("unix:///tmp/redis.sock?db=3")
+    assert isinstance(plain, RedisStore)
+    assert (plain._address, plain._names("x")[0]) == ("unix:///tmp/redis.sock?db=3", "mcp:s:x")

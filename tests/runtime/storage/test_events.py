@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from mcpfactory_runtime.auth import Authorization
-from mcpfactory_runtime.storage.base import MemoryStore, ProcessRegistry, SharedStore
+from mcpfactory_runtime.storage.base import MemoryStore, NamespacedStore, ProcessRegistry, SharedStore
 from mcpfactory_runtime.storage.events import SessionJournal, SessionLostError, SharedSessions, UnfinishedStream
 from tests.runtime.transports.blocking_http_server import calling
 from tests.runtime.transports.blocking_server import server
@@ -113,7 +113,7 @@ async def test_an_application_ends_a_session_that_another_process_took_over() ->
     ):
         names = {"mcp-session-id": (await http.post("/mcp", json=hello())).headers["mcp-session-id"]}
         assert (await http.post("/mcp", **calling("large", {"size": 1}, names))).status_code == 200
-        (space,) = [name for name in store._spaces if name.startswith("session/")]
+        (space,) = [name for name in store._spaces if name.startswith(f"{server.name}/session/")]
         other = ProcessRegistry(store)
         await store.write(space, [("owner", other.id.encode())], seconds=60)  # as one that died later did
         assert app._sharing is not None
@@ -128,7 +128,7 @@ async def test_who_may_not_call_sends_nothing_through_the_store() -> None:
 
     store = MemoryStore()
     app = server.http_app(store=store, auth=Authorization(issuer=ISSUER, resource=RESOURCE, verify=opened))
-    peer = ProcessRegistry(store)
+    peer = ProcessRegistry(NamespacedStore(store, server.name))
     await peer.join()
     http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
     async with app.lifespan(), http:
@@ -136,9 +136,9 @@ async def test_who_may_not_call_sends_nothing_through_the_store() -> None:
         for token in ({}, {"authorization": "Bearer bob"}):
             refused = await http.post("/mcp", **calling("large", {"size": 1}, {**names, **token}))
             assert refused.status_code == 401
-        assert peer.id not in store._boxes
+        assert store._boxes == {}
         admitted = {**names, "authorization": "Bearer ann"}
         asking = asyncio.ensure_future(http.post("/mcp", **calling("large", {"size": 1}, admitted)))
-        assert await store.receive(peer.id, TIMEOUT)  # with its token: the other process looks at it as well
+        assert await peer.store.receive(peer.id, TIMEOUT)
         await peer.leave()  # without taking the request, which is so served here: nobody has the session
         assert (await asking).status_code == 404

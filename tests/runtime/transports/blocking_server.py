@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_runtime import Context, Server
+from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.server.middleware import RateLimit
 
 server = Server("gated", version="1")
@@ -66,6 +67,15 @@ async def ask(ctx: Context) -> str:
     """Ask the user."""
     answer = await ctx.elicit("Your name?", {"type": "object", "properties": {"name": {"type": "string"}}})
     return str(answer.content)
+
+
+@server.tool
+async def ask_twice(ctx: Context) -> str:
+    """Ask the user again if the first question fails."""
+    try:
+        return await ask(ctx)
+    except McpError:
+        return await ask(ctx)
 
 
 @server.tool

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mcpfactory_runtime import Server
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST
 from tests.runtime.transports.blocking_http_server import GATED, Gate, Web, calling, serving
@@ -35,8 +38,9 @@ def refuses_connections(web: Web) -> bool:
 
 
 FOR_AN_HOUR = """
-import mcpfactory_runtime.transports.http.serve as serve, mcpfactory_runtime.transports.stdio as stdio
-serve.DRAIN = stdio._DRAIN = 3600
+from mcpfactory_runtime.transports import shutdown, stdio
+shutdown.DRAIN = 3600
+stdio._GRACE = 0
 from tests.runtime.transports.blocking_server import server
 server.run()
 """
@@ -96,27 +100,94 @@ def test_a_question_that_nobody_can_answer_any_more_fails_the_call_instead_of_th
 
 
 LIFESPAN = """
-import sys
+import asyncio, sys, time
 from collections.abc import AsyncIterator
 from mcpfactory_runtime import Server
+from mcpfactory_runtime.transports import shutdown
+shutdown.DRAIN = shutdown.LIFESPAN_END = shutdown._REST = 0.1
+hanging = sys.argv.pop(1)
 server = Server("late", version="1")
 @server.lifespan
 async def started(server: Server) -> AsyncIterator[None]:
     sys.stderr.write("the lifespan began\\n")
+    sys.stderr.flush()
+    if hanging == "start":
+        await asyncio.Event().wait()
     yield
+    if hanging == "end":
+        await asyncio.Event().wait()
+    if hanging == "thread":
+        await asyncio.to_thread(time.sleep, 1e9)
+@server.tool
+async def ping() -> str:
+    return "pong"
 server.run()
 """
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_the_url_is_printed_when_a_signal_would_end_the_process_cleanly(workers: str) -> None:
-    command = [sys.executable, "-c", LIFESPAN, "--http", "--port", "0", "--workers", workers]
+def test_the_url_is_printed_when_the_server_serves(workers: str) -> None:
+    command = [sys.executable, "-c", LIFESPAN, "nothing", "--http", "--port", "0", "--workers", workers]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         lines = iter(process.stderr or ())
         before = list(itertools.takewhile(lambda line: "serving MCP" not in line, lines))
-        assert (before == ["the lifespan began\n"]) is (workers == "1")  # a parent handles signals, then starts workers
+        assert set(before) == {"the lifespan began\n"}
         process.terminate()
+        assert "serving MCP" not in "".join(lines)
         assert process.wait(TIMEOUT) == 0
+
+
+@pytest.mark.anyio
+async def test_the_url_of_an_embedded_server_is_printed_when_it_serves(capsys: pytest.CaptureFixture[str]) -> None:
+    server = Server("embedded")
+
+    @server.lifespan
+    async def started(_: Server) -> AsyncIterator[None]:
+        sys.stderr.write("the lifespan began\n")
+        yield
+
+    serving = asyncio.create_task(server.run_async("http", port=0))
+    told = ""
+    while "serving MCP" not in told:
+        await asyncio.sleep(0)
+        told += capsys.readouterr().err
+    assert told.startswith("the lifespan began\n")
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+
+
+def test_a_second_interrupt_over_http_does_not_wait_for_the_lifespan(tmp_path: Path) -> None:
+    program = LIFESPAN.replace("shutdown.LIFESPAN_END = shutdown._REST = 0.1", "shutdown.LIFESPAN_END = 3600")
+    with serving(tmp_path, command=[sys.executable, "-c", program, "end"]) as web:
+        web.process.send_signal(signal.SIGINT)
+        wait_until(lambda: refuses_connections(web))
+        web.process.send_signal(signal.SIGINT)
+        assert web.process.wait(TIMEOUT) == 0
+
+
+@pytest.mark.parametrize("hanging", ["start", "end", "thread"])
+@pytest.mark.parametrize("how", ["end of the input", "SIGTERM", "SIGINT", "SIGTERM over HTTP", "SIGINT over HTTP"])
+def test_a_lifespan_that_hangs_does_not_keep_the_process(hanging: str, how: str) -> None:
+    web = ["--http", "--port", "0"] if how.endswith("HTTP") else []
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", LIFESPAN, hanging, *web]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(json.dumps(hello()) + "\n")
+        process.stdin.flush()
+        assert process.stderr.readline() == "the lifespan began\n"
+        if web and hanging != "start":
+            assert "serving MCP" in process.stderr.readline()
+        if how.startswith("SIG"):
+            process.send_signal(getattr(signal, how.split(maxsplit=1)[0]))
+        else:
+            process.stdin.close()
+        assert process.wait(TIMEOUT) == 0
+        told = process.stderr.read()
+        assert "the lifespan" in told or "although some code still runs" in told
+        assert "Traceback" not in told
+        assert "exception was never retrieved" not in told
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -143,19 +214,28 @@ def ask_anything(server: Process) -> Any:
     return server.ask(request("ping", id=str(object())))
 
 
-@pytest.mark.parametrize("how", ["eof", "second signal"])
-def test_on_stdio_the_end_of_the_input_or_a_second_signal_ends_the_drain(gate: Gate, how: str) -> None:
+@pytest.mark.parametrize("first", ["end of the input", "signal"])
+@pytest.mark.parametrize("then", ["answer", "signal"])
+def test_on_stdio_the_drain_ends_with_the_answers_or_a_signal(gate: Gate, first: str, then: str) -> None:
     server = Process([sys.executable, "-c", FOR_AN_HOUR])
     with server.process:
-        server.ask(hello())
+        server.ask(hello(elicitation={}))
         server.say(request("tools/call", {"name": "hold_in_a_thread", "arguments": {"gate": gate.path}}, "held"))
         gate.wait()
-        server.process.terminate()
-        wait_until(lambda: "error" in ask_anything(server))
-        if how == "eof":
-            server.stdin.close()
-        else:
+        server.say(request("tools/call", {"name": "ask_twice"}, "asking"))
+        assert server.hear()["method"] == "elicitation/create"
+        if first == "signal":
             server.process.terminate()
+            wait_until(lambda: "error" in ask_anything(server))
+        server.stdin.close()
+        assert server.hear()["id"] == "asking"  # both questions fail, because no response can arrive
+        if then == "signal":
+            server.process.terminate()
+        else:
+            gate.open("kept")
+        answer = server.hear()
+        assert answer["id"] == "held"
+        assert ("error" in answer) is (then == "signal")
         assert server.process.wait(TIMEOUT) == 0
 
 
@@ -164,7 +244,7 @@ def test_a_request_that_the_end_cuts_off_leaves_no_traceback_and_gets_an_error_w
     tmp_path: Path, gate: Gate, lifecycle: str
 ) -> None:
     program = (
-        "import mcpfactory_runtime.transports.http.serve as serve; serve.DRAIN = 0\n"
+        "from mcpfactory_runtime.transports import shutdown; shutdown.DRAIN = 0\n"
         "from tests.runtime.transports.blocking_server import server; server.run()"
     )
     with serving(tmp_path, command=[sys.executable, "-c", program]) as web, ThreadPoolExecutor() as threads:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from mcpfactory_runtime import Context, Server
+from mcpfactory_runtime.auth import Authorization, Principal
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
-from mcpfactory_runtime.storage.base import MemoryStore, StoreError
+from mcpfactory_runtime.storage.base import Changes, ExpectedEntry, MemoryStore, StoreError
+from mcpfactory_runtime.transports.http.app import HttpApp
 from tests.runtime.transports import blocking_server
 from tests.runtime.transports.blocking_http_server import Gate, Web, calling, serving
 from tests.runtime.transports.conftest import hello, request
@@ -132,3 +135,81 @@ async def test_while_the_store_does_not_answer_sessions_of_others_are_refused_an
             assert (asked.status_code, "hint: try again" in asked.text) == (status, status != 200), asked.text
         assert (await http.post("/mcp", **calling("large", {"size": 1}))).status_code == 200
         store.failing = False
+
+
+class Recording(MemoryStore):
+    """A store that records everything that it receives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.received = b""
+
+    async def write(
+        self, space: str, changes: Changes, *, seconds: float, expected: ExpectedEntry | None = None
+    ) -> bool:
+        self.received += repr((space, changes)).encode()
+        return await super().write(space, changes, seconds=seconds, expected=expected)
+
+    async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
+        self.received += data
+        await super().send(mailbox, data, seconds=seconds)
+
+
+TOKEN = "a-secret-token"
+
+
+def guarded(name: str, store: MemoryStore) -> HttpApp:
+    """Return an application that takes TOKEN, and tells who calls."""
+    server = Server(name)
+
+    @server.tool
+    async def caller(ctx: Context) -> list[str]:
+        assert isinstance(ctx.principal, Principal)
+        return [ctx.principal.subject, *ctx.principal.scopes, ctx.principal.claims["team"]]
+
+    def verify(token: str) -> dict[str, Any] | None:
+        known = {"iss": "https://as.example", "aud": "http://127.0.0.1/mcp", "sub": "ann", "exp": 4e9}
+        return {**known, "scope": "read", "team": "blue"} if token == TOKEN else None
+
+    auth = Authorization(issuer="https://as.example", resource="http://127.0.0.1/mcp", verify=verify)
+    return server.http_app(store=store, auth=auth)
+
+
+@pytest.mark.anyio
+async def test_another_process_receives_the_principal_but_no_token() -> None:
+    store = Recording()
+    one, other = guarded("same", store), guarded("same", store)
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    async with (
+        one.lifespan(),
+        other.lifespan(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(one), base_url="http://127.0.0.1", headers=bearer) as here,
+        httpx.AsyncClient(transport=httpx.ASGITransport(other), base_url="http://127.0.0.1") as there,
+    ):
+        began = await here.post("/mcp", json=hello())
+        session = {"mcp-session-id": began.headers["mcp-session-id"]}
+        refused = await there.post("/mcp", **calling("caller", {}, session))
+        assert refused.status_code == 401
+        assert b'"kind":"request"' not in store.received
+        answer = await there.post("/mcp", **calling("caller", {}, {**session, **bearer}))
+        assert answer.json()["result"]["structuredContent"]["result"] == ["ann", "read", "blue"]
+    assert b'"kind":"request"' in store.received
+    assert TOKEN.encode() not in store.received
+
+
+@pytest.mark.anyio
+async def test_servers_that_share_a_store_do_not_hear_each_other() -> None:
+    store = MemoryStore()
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    async with AsyncExitStack() as stack:
+        https = []
+        for name in ("one", "one", "other"):
+            app = guarded(name, store)
+            await stack.enter_async_context(app.lifespan())
+            transport = httpx.ASGITransport(app)
+            http = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=bearer)
+            https.append(await stack.enter_async_context(http))
+        began = await https[0].post("/mcp", json=hello())
+        session = {"mcp-session-id": began.headers["mcp-session-id"]}
+        answers = [await http.post("/mcp", **calling("caller", {}, session)) for http in https]
+        assert [answer.status_code for answer in answers] == [200, 200, 404]

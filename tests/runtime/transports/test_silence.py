@@ -16,8 +16,9 @@ from tests.runtime.transports.blocking_http_server import Gate, Web, calling, se
 from tests.runtime.transports.conftest import hello
 
 PROGRAM = """
-import mcpfactory_runtime.transports.http.serve as serve, mcpfactory_runtime.transports.http.stream as stream
-serve.DRAIN, stream.KEEP_ALIVE = 0, 0.05
+from mcpfactory_runtime.transports import shutdown
+from mcpfactory_runtime.transports.http import stream
+shutdown.DRAIN, stream.KEEP_ALIVE = 0, 0.05
 from tests.runtime.transports.blocking_server import server
 server.run()
 """

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +11,13 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.protocol.connection import META_SERVER, META_VERSION
-from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION
+from mcpfactory_runtime.protocol.errors import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    UNSUPPORTED_VERSION,
+)
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import SAMPLE, Process, hello, modern, request
 from tests.subtest_table import parametrize_subtests
@@ -84,9 +91,10 @@ def test_only_a_result_that_follows_progress_waits() -> None:
     program = """
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server.session import Session
-from mcpfactory_runtime.transports import stdio
+from mcpfactory_runtime.transports import shutdown, stdio
 assert stdio._StdioSession.progress_gap > Session.progress_gap == 0
 stdio._StdioSession.progress_gap = 3600
+shutdown.DRAIN = 0
 server = Server("steps")
 @server.tool
 async def step(ctx: Context) -> str:
@@ -101,7 +109,7 @@ server.run_stdio()
         assert steps.hear()["params"] == {"progressToken": "t", "progress": 1}
         assert steps.ask(request("tools/call", {"name": "step"}, 2))["id"] == 2
         assert steps.end() == 0
-        assert steps.stdout.read() == b""
+        assert "error" in steps.hear()
 
 
 @requirement("stdio.only-messages", "tools.sanitize")
@@ -138,12 +146,33 @@ server.run_stdio()
         assert "child noise" in told
 
 
+@requirement("stdio.only-messages")
+def test_text_printed_before_serving_goes_to_stderr_and_later_text_to_stdout() -> None:
+    program = """
+import asyncio
+print("printed first")
+from mcpfactory_runtime import Server
+asyncio.run(Server("early").run_async("stdio"))
+print("x" * 1_000_000)
+"""
+    line = json.dumps(hello()).encode() + b"\n"
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, input=line, env=environ, capture_output=True, timeout=TIMEOUT, check=True)
+    answer, afterwards = done.stdout.splitlines()
+    assert json.loads(answer)["id"] == 0
+    assert len(afterwards) == 1_000_000
+    assert done.stderr == b"printed first\n"
+
+
 @requirement("stdio.end-of-input")
 @pytest.mark.parametrize("tool", ["wait_for_ever", "sleep_in_a_thread"])
-def test_the_end_of_the_input_ends_the_process_at_once_though_a_handler_runs(tool: str) -> None:
+def test_the_end_of_the_input_ends_the_process_though_a_handler_runs_too_long(tool: str) -> None:
     program = """
 import asyncio, time
 from mcpfactory_runtime import Server, Context
+from mcpfactory_runtime.transports import shutdown
+shutdown.DRAIN = 0.1
 server = Server("slow")
 @server.tool
 async def wait_for_ever(ctx: Context) -> str:
@@ -161,6 +190,7 @@ server.run_stdio()
         slow.say(request("tools/call", {"name": tool}))
         assert slow.hear()["method"] == "notifications/message"
         assert slow.end() == 0
+        assert slow.hear()["error"]["code"] == INTERNAL_ERROR
 
 
 @requirement("stdio.drain")

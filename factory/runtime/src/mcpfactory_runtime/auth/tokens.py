@@ -174,6 +174,19 @@ class Principal(str):
         return f"Principal(issuer={self.issuer!r}, subject={self.subject!r}, client={self.client!r})"
 
 
+def principal_to_dict(principal: str) -> Json | None:
+    """Return a principal as JSON data, or None for the anonymous principal."""
+    if not isinstance(principal, Principal):
+        return None
+    names = {name: getattr(principal, name) for name in ("issuer", "subject", "client")}
+    return {**names, "scopes": sorted(principal.scopes), "claims": dict(principal.claims)}
+
+
+def principal_from_dict(data: Json | None) -> str:
+    """Return the principal that `principal_to_dict` converted."""
+    return "" if data is None else Principal(**{**data, "scopes": frozenset(data["scopes"])})
+
+
 @dataclass(frozen=True, slots=True)
 class TokenHeader:
     """Unverified data of a token. `issuer` is the claim `iss`."""

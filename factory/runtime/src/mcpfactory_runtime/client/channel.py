@@ -81,6 +81,10 @@ class ConnectionLostError(Exception):
     """The server exited, closed its output, or refused the connection."""
 
 
+class StreamEndedError(ConnectionLostError):
+    """The HTTP response to a request ended without the JSON-RPC response."""
+
+
 class HttpError(Exception):
     """An HTTP response without a JSON-RPC message. In the error message, the explanation `why` precedes the body."""
 
@@ -101,4 +105,4 @@ class ResultError(Exception):
 
 
 class SessionEndedError(McpError):
-    """The server does not know the session (HTTP status 404), so a new client can safely retry the request."""
+    """The server does not know the session (HTTP status 404), and has not processed the request."""

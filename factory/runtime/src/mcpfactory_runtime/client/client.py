@@ -7,12 +7,20 @@ other response, or after a timeout, the client sends `initialize`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from mcpfactory_runtime.client.channel import ClientChannel, HttpError, ProtocolError
+from mcpfactory_runtime.client.channel import (
+    ClientChannel,
+    HttpError,
+    ProtocolError,
+    SessionEndedError,
+    StreamEndedError,
+)
 from mcpfactory_runtime.client.http_messages import current_trace_metadata, header_parameters, mcp_request_headers
 from mcpfactory_runtime.client.results import ResultCache, typed_result
 from mcpfactory_runtime.client.session import (
@@ -122,6 +130,8 @@ class Client:
         self._timeout = timeout
         self._probe_timeout = probe_timeout
         self._negotiated = False
+        self._handshakes = 0
+        self._renewing = asyncio.Lock()
         self._kept = kept
         self._cache = ResultCache() if cache else None
         self._session = self._new_session(channel)
@@ -223,7 +233,7 @@ class Client:
     async def _probe(self) -> bool:
         """Send `server/discover`, and return False if the server needs `initialize`."""
         try:
-            await self._discover(LATEST.name, timeout=self._probe_timeout)
+            return await self._discover(LATEST.name, timeout=self._probe_timeout)
         except McpError as error:
             if error.code not in _MODERN_ERRORS:
                 return False
@@ -233,28 +243,30 @@ class Client:
                 return False
             if not common:
                 raise
-            await self._discover(common[-1])
-        except (HttpError, TimeoutError):
+            return await self._discover(common[-1])
+        except (HttpError, ProtocolError, StreamEndedError, TimeoutError):
             return False
-        return True
 
     async def _initialize_or_discover(self) -> None:
         """Send `initialize`, and after a refusal again `server/discover`, whose first attempt may have timed out."""
         try:
             await self._initialize_anywhere(LATEST_LEGACY.name)
         except McpError as refusal:
-            try:
-                await self._discover(LATEST.name)
-            except (McpError, HttpError, TimeoutError):
-                raise refusal from None
+            with suppress(McpError, HttpError, TimeoutError):
+                if await self._discover(LATEST.name):
+                    return
+            raise refusal
 
-    async def _discover(self, version: str, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `request`
+    async def _discover(self, version: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - as `request`
+        """Send `server/discover`, and return False if the result has no version of the per-request lifecycle."""
         self._use_revision(version, MODERN.get(version, LATEST))
         result = await self.request("server/discover", timeout=timeout or self._timeout)
         self._set_server(result, (result.get("_meta") or {}).get(META_SERVER))
-        supported = [name for name in result.get("supportedVersions") or [] if name in MODERN]
+        listed = result.get("supportedVersions")
+        supported = [name for name in MODERN if isinstance(listed, list) and name in listed]
         if not self._requested and supported and version not in supported:
             self._use_revision(max(supported), MODERN[max(supported)])
+        return bool(supported)
 
     async def _initialize_anywhere(self, version: str) -> None:
         """Send `initialize`, with HTTP+SSE if the URL does not support Streamable HTTP."""
@@ -282,7 +294,7 @@ class Client:
         self._use_revision(version, LEGACY.get(version, LATEST_LEGACY))
         self._negotiated = False
         params = {"protocolVersion": version, "capabilities": self._capabilities(), "clientInfo": self._info}
-        result = await self.request("initialize", params, cancellable=False)
+        result = await self._request_once("initialize", params, cancellable=False)
         self._set_server(result, result.get("serverInfo"))
         answered = result.get("protocolVersion")
         if answered not in LEGACY:
@@ -294,7 +306,20 @@ class Client:
         await self._session.notify("notifications/initialized")
         await self.channel.start_listening(self._headers({}))
         if self.log_level and "logging" in self.capabilities:
-            await self.request("logging/setLevel", {"level": self.log_level})
+            await self._request_once("logging/setLevel", {"level": self.log_level})
+        self._handshakes += 1
+
+    async def _renew_session(self, handshakes: int) -> None:
+        """Start a new session, unless another request has started it after the handshake number `handshakes`."""
+        async with self._renewing:
+            if self._handshakes != handshakes:
+                return
+            try:
+                await self._initialize(self._version)
+            except (McpError, HttpError, ProtocolError) as error:
+                self._session.lost(error)
+                raise
+            await self._session.renew_subscriptions()
 
     def _use_revision(self, version: str, revision: Revision) -> None:
         self._version, self.revision, self._negotiated = version, revision, True
@@ -318,6 +343,8 @@ class Client:
     ) -> Json:
         """Send one request and return its result unchanged, even if the result is `input_required`.
 
+        If the server has ended the session, the client starts a new session, and sends the request again.
+
         Args:
             method: name of the method.
             params: params of the request. The client adds `_meta` of the lifecycle and the trace.
@@ -328,15 +355,33 @@ class Client:
         cache = self._cache if method in self.revision.cacheable else None
         if cache is not None and (known := cache.find(method, params)) is not None:
             return known
-        request_id = self._session.next_id()
-        full = self._with_meta(params, request_id if progress is not None else None)
-        limit = self._timeout if timeout == -1 else timeout
-        result = await self._session.request(
-            request_id, method, full, timeout=limit, progress=progress, cancel=cancellable
-        )
+        async with self._renewing:
+            handshakes = self._handshakes
+        options: Json = {"timeout": timeout, "progress": progress, "cancellable": cancellable}
+        try:
+            result = await self._request_once(method, params, **options)
+        except SessionEndedError:
+            await self._renew_session(handshakes)
+            result = await self._request_once(method, params, **options)
         if cache is not None:
             cache.keep(method, params, result)
         return result
+
+    async def _request_once(
+        self,
+        method: str,
+        params: Json | None,
+        *,
+        timeout: float | None = -1,  # noqa: ASYNC109 - as `request`
+        progress: Progress | None = None,
+        cancellable: bool = True,
+    ) -> Json:
+        request_id = self._session.next_id()
+        full = self._with_meta(params, request_id if progress is not None else None)
+        limit = self._timeout if timeout == -1 else timeout
+        return await self._session.request(
+            request_id, method, full, timeout=limit, progress=progress, cancel=cancellable
+        )
 
     async def call(
         self,

@@ -21,6 +21,7 @@ from mcpfactory_runtime.client.channel import (
     ProtocolError,
     Receiver,
     SessionEndedError,
+    StreamEndedError,
     cancel_tasks,
 )
 from mcpfactory_runtime.client.http_messages import SseEvent, SseReader
@@ -28,7 +29,7 @@ from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.errors import connection_error_reason
 from mcpfactory_runtime.oauth.steps_and_metadata import FETCH_SIZE, FETCH_TIME, Fetch, HttpAnswer, OAuthError
 from mcpfactory_runtime.protocol.decoding import aiter_decoded
-from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.http import SESSION_HEADER
 from mcpfactory_runtime.protocol.jsonrpc import DEFAULT_MAX_SIZE, decode, encode, error_in_response
 from mcpfactory_runtime.revisions import MODERN
@@ -47,6 +48,7 @@ __all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch", "fetch_public"]
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 _MAX_RESUMES: Final = 5  # maximum reconnects per response stream
 _RECONNECT: Final = 1.0  # seconds before a reconnect, unless the server sends `retry`
+_LONGEST_PAUSE: Final = 60.0  # maximum seconds before a reconnect of a GET stream that ends without messages
 _OPEN_TIMEOUT: Final = 1.0  # maximum seconds to wait for the response headers of the GET stream
 _ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds for the server to accept a notification or a response
 _MAX_LOGINS: Final = 2  # maximum token renewals per message
@@ -251,6 +253,8 @@ class HttpChannel(_Http):
         if isinstance(message, dict) and "method" in message and "id" in message:
             if headers.get("MCP-Protocol-Version") in MODERN:
                 self._modern.add(message["id"])
+            if message["method"] == "initialize":
+                self.session_id = None
             self._spawn(message["id"], self._request(message["id"], encode(message), headers))
         else:
             await self._post(encode(message), headers)
@@ -268,6 +272,8 @@ class HttpChannel(_Http):
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
         """Open the GET stream, if the server has one."""
+        if "GET" in self._tasks:  # the stream of an ended session
+            self._tasks["GET"].cancel()
         opened = asyncio.Event()
         self._spawn("GET", self._listen(headers, opened))
         with suppress(TimeoutError):  # some servers send the response headers only with the first message
@@ -311,7 +317,7 @@ class HttpChannel(_Http):
         except Exception as error:  # noqa: BLE001 - waiting calls fail now instead of at their timeout
             self._to.failed(request_id, self._unreachable(error))
         # `failed` ignores a request whose response has arrived.
-        self._to.failed(request_id, ConnectionLostError("the server's stream ended without a response"))
+        self._to.failed(request_id, StreamEndedError("the server's stream ended without a response"))
 
     async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
         """Pass the messages of a response to the receiver, and return the last event with an ID."""
@@ -326,12 +332,8 @@ class HttpChannel(_Http):
         content = await _read(response)
         if not content:
             self._to.received(None, note)
-        if (
-            response.status_code == 404
-            and SESSION_HEADER in response.request.headers
-            and (ended := _ended_session(content))
-        ):
-            self._to.failed(request_id, ended)
+        if response.status_code == 404 and SESSION_HEADER in response.request.headers:
+            self._to.failed(request_id, _ended_session(content))
         message = self._deliver(content, note) if content else None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             raise _refused(response, content)
@@ -359,21 +361,27 @@ class HttpChannel(_Http):
 
     async def _listen(self, headers: Mapping[str, str], opened: asyncio.Event) -> None:
         known = {**self._all(headers), "Accept": "text/event-stream"}
+        loop = asyncio.get_running_loop()
+        retry, pause = _RECONNECT, 0.0
         try:
             while True:
-                async with self._authorized("GET", self.url, known) as response:
-                    opened.set()
-                    if response.status_code != 200:
-                        return
-                    wait = _RECONNECT
-                    async for event in _events(response):
-                        wait = wait if event.retry is None else event.retry / 1000
-                        if event.id:
-                            known["Last-Event-ID"] = event.id
-                        if event.data:
-                            self._deliver(event.data)
-                await asyncio.sleep(wait)
-        except (httpx.HTTPError, OAuthError, ConnectionLostError):
+                began = loop.time()
+                with suppress(httpx.HTTPError):  # try again
+                    async with self._authorized("GET", self.url, known) as response:
+                        opened.set()
+                        if response.status_code != 200 or not _is_event_stream(response):
+                            return
+                        async for event in _events(response):
+                            retry = retry if event.retry is None else event.retry / 1000
+                            if event.id:
+                                known["Last-Event-ID"] = event.id
+                            if event.data:
+                                self._deliver(event.data)
+                                pause = 0.0
+                pause = retry if loop.time() - began > _LONGEST_PAUSE else max(pause, retry)
+                await asyncio.sleep(pause)
+                pause = min(max(pause, _RECONNECT) * 2, _LONGEST_PAUSE)
+        except (OAuthError, ConnectionLostError):
             return  # the next request reports the error
         finally:
             opened.set()
@@ -458,16 +466,14 @@ def _parse_error(content: bytes) -> str:
     return ""
 
 
-def _ended_session(content: bytes) -> SessionEndedError | None:
-    """Return the error in a 404 response, which ends the session (basic/transports, Session Management)."""
-    try:
+def _ended_session(content: bytes) -> SessionEndedError:
+    """Return the error of a 404 response, which ends the session (basic/transports, Session Management)."""
+    with suppress(McpError):
         message = decode(content)
-    except McpError:
-        return None
-    if not isinstance(message, dict) or "error" not in message:
-        return None
-    error = error_in_response(message)
-    return SessionEndedError(error.code, error.message, error.data)
+        if isinstance(message, dict) and "error" in message:
+            error = error_in_response(message)
+            return SessionEndedError(error.code, error.message, error.data)
+    return SessionEndedError(INVALID_REQUEST, "the server does not know the session (HTTP status 404)")
 
 
 async def _read(response: httpx.Response, limit: int = DEFAULT_MAX_SIZE, too_large: Exception | None = None) -> bytes:

@@ -44,6 +44,7 @@ from mcpfactory_runtime.oauth.steps_and_metadata import (
     check_metadata_url,
     drive,
     fetch,
+    is_same_issuer,
     origin,
     parse_json_body,
     string_list,
@@ -187,7 +188,7 @@ class OAuth:
     def _by_assertion(self, context: GrantContext, url: str) -> Steps[Tokens]:
         """Exchange an assertion for a token, but only at the authorization server `issuer`."""
         assert self._assertion is not None
-        if context.server.issuer != self._identity.issuer:
+        if not is_same_issuer(context.server.issuer, self._identity.issuer):
             raise OAuthError("issuer_mismatch", f"{url} uses {context.server.issuer}, not {self._identity.issuer}")
         statement = yield from self._assertion.steps(context.server.issuer, context.resource or url)
         return (yield from jwt_bearer_grant(context, statement))
@@ -284,7 +285,7 @@ def _find_authorization_server(
     issuer without metadata has the endpoints `/authorize`, `/token` and `/register`.
     """
     issuers = resource.issuers if resource else (origin(url),)
-    chosen = issuer if issuer in issuers else issuers[0]
+    chosen = next((one for one in issuers if is_same_issuer(one, issuer)), issuers[0])
     check_metadata_url(chosen, url, "the authorization server")
     for place in _server_places(chosen):
         answer = yield from fetch(Fetch("GET", place, {"Accept": "application/json"}))
@@ -339,12 +340,11 @@ def _covers(identifier: str, url: str) -> bool:
 
 
 def _server(data: Json, issuer: str, url: str) -> AuthorizationServer:
-    if data.get("issuer") != issuer:
-        raise OAuthError(
-            "issuer_mismatch", f"the metadata of {issuer} has another issuer: {data.get('issuer')!r} (RFC 8414 §3.3)"
-        )
+    named = data.get("issuer")
+    if not isinstance(named, str) or not is_same_issuer(named, issuer):
+        raise OAuthError("issuer_mismatch", f"the metadata of {issuer} has another issuer: {named!r} (RFC 8414 §3.3)")
     if "S256" not in string_list(data.get("code_challenge_methods_supported")):
         raise OAuthError("no_pkce", f"the authorization server {issuer} does not advertise PKCE with S256")
     for name in ("authorization_endpoint", "token_endpoint"):
         check_metadata_url(data.get(name), url, name)
-    return AuthorizationServer.from_metadata(data, issuer, url, _ENDPOINTS)
+    return AuthorizationServer.from_metadata(data, named, url, _ENDPOINTS)

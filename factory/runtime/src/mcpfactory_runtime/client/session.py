@@ -120,6 +120,12 @@ class ClientSession:
         """Return the error that ended the connection, or None while it is open."""
         return self._lost
 
+    async def renew_subscriptions(self) -> None:
+        """Repeat the subscriptions in a new session of the handshake lifecycle."""
+        for watcher in tuple(self.watchers):
+            if isinstance(watcher, Subscription):
+                await watcher.renew()
+
     def next_id(self) -> int:
         """Return the id of the next request."""
         return next(self._ids)
@@ -425,6 +431,19 @@ class Subscription:
         """End the iteration, with `error` unless it is None."""
         self._error = self._error or error
         self._queue.put_nowait(None)
+
+    async def renew(self) -> None:
+        """Subscribe again in a new session, and report everything as changed, because notifications may be lost."""
+        try:
+            for uri in self._uris:
+                await self._request_for("resources/subscribe", uri)
+        except (McpError, HttpError, TimeoutError, ConnectionLostError) as error:
+            self.ended(error)
+            return
+        for method in sorted(self._methods):
+            self._queue.put_nowait((method, {}))
+        for uri in self._uris:
+            self._queue.put_nowait((UPDATED, {"uri": uri}))
 
     async def _start(self, params: Json) -> None:
         listening = self._session.request(self._request_id, "subscriptions/listen", params, timeout=None)

@@ -24,6 +24,7 @@ from mcpfactory_runtime.oauth.steps_and_metadata import (
     Visit,
     fetch,
     is_loopback,
+    is_same_issuer,
     parse_json_body,
     post_form,
 )
@@ -123,7 +124,7 @@ def _code(url: str, state: str, server: AuthorizationServer) -> str:
     issuer = answered.get("iss")
     if issuer is None and server.names_issuer:
         raise OAuthError("issuer_mismatch", f"the response does not name {server.issuer} as its issuer (RFC 9207)")
-    if issuer is not None and server.issuer and issuer != server.issuer:
+    if issuer is not None and server.issuer and not is_same_issuer(issuer, server.issuer):
         raise OAuthError("issuer_mismatch", f"the response is not from {server.issuer} (RFC 9207)")
     if "error" in answered:
         raise _refusal(answered, f"{server.name} refused")
@@ -296,7 +297,7 @@ class OAuthClientSettings:
 def register(identity: OAuthClientSettings, server: AuthorizationServer) -> Steps[Registration]:
     """Return a registration: the configured client ID, our metadata document, or else a new registration."""
     if identity.client_id:
-        if identity.issuer and identity.issuer != server.issuer:
+        if identity.issuer and not is_same_issuer(identity.issuer, server.issuer):
             raise OAuthError(
                 "issuer_mismatch",
                 f"the client id is registered at {identity.issuer}, but the server now uses {server.issuer}\n"

@@ -166,6 +166,18 @@ def origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
+def is_same_issuer(one: str, other: str) -> bool:
+    """Return True if two issuers are equal, or differ only in `/` and an empty path (RFC 3986 §6.2.3).
+
+    Both have the same metadata URL. Many servers add the slash to the issuer in their resource metadata.
+    """
+    return _without_root_slash(one) == _without_root_slash(other)
+
+
+def _without_root_slash(issuer: str) -> str:
+    return issuer.removesuffix("/") if issuer.count("/") == 3 else issuer  # two slashes follow the scheme
+
+
 def string_list(value: Any) -> tuple[str, ...]:
     """Return the strings of a list, or () if the value is not a list."""
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

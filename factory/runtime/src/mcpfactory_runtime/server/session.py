@@ -35,6 +35,8 @@ DROP_AT: Final = 1 << 20
 # with the result of the same call.
 PROGRESS_GAP: Final = 0.05
 
+CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server shut down before the request ended. hint: send it again")
+
 
 class Session:
     """Session of one client. Use a session only in the event loop."""
@@ -55,6 +57,7 @@ class Session:
         self.allowance = server.rates.allowance()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
         self._waiting: dict[RequestId, asyncio.Future[Json]] = {}
+        self._can_ask = True
         self._batches: dict[Call, BatchReply] = {}
         server.hub.add(self)
 
@@ -225,6 +228,8 @@ class Session:
 
     async def ask(self, method: str, params: Json, send: Callable[[bytes], None]) -> Json:
         """Send a request with `send`, and wait for the result. Cancel the request if the caller stops waiting."""
+        if not self._can_ask:
+            raise _cannot_ask()
         request_id, data = self.connection.request(method, params)
         future = self._waiting[request_id] = self._loop.create_future()
         send(data)
@@ -268,14 +273,13 @@ class Session:
     # -- shutdown ------------------------------------------------------------------------------------------------
 
     def refuse_requests(self, *, questions: bool = False) -> None:
-        """Refuse new requests at shutdown. Also abort pending questions to the client, unless `questions` is True."""
+        """Refuse new requests at shutdown. Also fail all questions to the client, unless `questions` is True."""
         self.connection.limit = 0
         if not questions:
+            self._can_ask = False
             for future in self._waiting.values():
                 if not future.done():
-                    future.set_exception(
-                        McpError(INTERNAL_ERROR, "The server is shutting down; the client cannot be asked now")
-                    )
+                    future.set_exception(_cannot_ask())
 
     async def wait_idle(self) -> None:
         """Wait until no request is in flight."""
@@ -287,15 +291,19 @@ class Session:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
 
     async def close(self, grace: float) -> None:
-        """Wait for at most `grace` seconds until handlers finish. Cancel the remaining handlers."""
+        """Wait for at most `grace` seconds until handlers finish. Answer the other requests with an error."""
         self._server.hub.discard(self)
         for future in self._waiting.values():
             future.cancel()
         await self._wait(grace)
         for call, task in list(self._tasks.items()):
-            self.connection.forget(call)
+            self.reply(call, CUT_OFF)
             task.cancel()
         await self._wait(grace)
+
+
+def _cannot_ask() -> McpError:
+    return McpError(INTERNAL_ERROR, "The server is shutting down; the client cannot be asked now")
 
 
 class BatchReply:

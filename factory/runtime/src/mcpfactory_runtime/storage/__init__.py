@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import parse_qsl, urlencode
 
 from mcpfactory_runtime.storage.base import MemoryStore, SharedStore
 
@@ -21,6 +22,10 @@ def create_store(address: str) -> SharedStore:
     if scheme in ("redis", "rediss", "valkey", "valkeys", "unix") and rest.startswith("//"):
         from mcpfactory_runtime.storage.redis import RedisStore  # noqa: PLC0415 - likewise
 
-        return RedisStore(address.replace("valkey", "redis", 1) if scheme.startswith("valkey") else address)
+        place, _, query = address.partition("?")
+        options = dict(parse_qsl(query))
+        prefix = options.pop("prefix", "mcp")
+        place = place.replace("valkey", "redis", 1) if scheme.startswith("valkey") else place
+        return RedisStore(f"{place}?{urlencode(options)}" if options else place, f"{prefix}:")
     # The address may contain a password, so the message omits the address.
     raise ValueError(f"invalid store address (scheme {scheme!r})\nhint: use one of {', '.join(_SCHEMES)}")

@@ -78,6 +78,49 @@ class SharedStore(ABC):
         """
 
 
+class NamespacedStore(SharedStore):
+    """The part of a store that belongs to one server, so that servers with the same store do not affect each other."""
+
+    def __init__(self, store: SharedStore, name: str) -> None:
+        self._store = store
+        self._prefix = f"{name}/"
+        self.shared = store.shared
+
+    async def open(self) -> None:
+        """Open the store."""
+        await self._store.open()
+
+    async def aclose(self) -> None:
+        """Close the store."""
+        await self._store.aclose()
+
+    async def get(self, space: str, key: str) -> bytes | None:
+        """Return an entry, or None."""
+        return await self._store.get(self._prefix + space, key)
+
+    async def scan(self, space: str, prefix: str = "", after: str = "", limit: int = 0) -> list[tuple[str, bytes]]:
+        """Return entries in the order of their keys."""
+        return await self._store.scan(self._prefix + space, prefix, after, limit)
+
+    async def write(
+        self, space: str, changes: Changes, *, seconds: float, expected: ExpectedEntry | None = None
+    ) -> bool:
+        """Change a space atomically."""
+        return await self._store.write(self._prefix + space, changes, seconds=seconds, expected=expected)
+
+    async def drop(self, space: str) -> None:
+        """Delete a space."""
+        await self._store.drop(self._prefix + space)
+
+    async def send(self, mailbox: str, data: bytes, *, seconds: float) -> None:
+        """Add a message to a mailbox."""
+        await self._store.send(self._prefix + mailbox, data, seconds=seconds)
+
+    async def receive(self, mailbox: str, wait: float) -> list[bytes]:
+        """Take the messages of a mailbox."""
+        return await self._store.receive(self._prefix + mailbox, wait)
+
+
 _SWEEP_EVERY: Final = 256  # number of writes between two removals of expired data
 
 

@@ -31,8 +31,8 @@ _SCRIPTS: Final = dict(
 class RedisStore(SharedStore):
     """Store in Redis or Valkey.
 
-    The address is `redis://[[user]:password@]host:port/number`, `rediss://…` for TLS, or `unix://path`. Servers with a
-    common database need different prefixes of keys.
+    The address is `redis://[[user]:password@]host:port/number`, `rediss://…` for TLS, or `unix://path`. Keys begin with
+    the prefix.
     """
 
     def __init__(self, address: str, prefix: str = "mcp:") -> None:

@@ -190,7 +190,7 @@ def _prepare(database: sqlite3.Connection) -> None:
     deadline = time.monotonic() + _BUSY_TIMEOUT
     while True:
         try:
-            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"):
                 database.execute(f"PRAGMA {pragma}")
             database.executescript(_SCHEMA)
         except sqlite3.Error as error:

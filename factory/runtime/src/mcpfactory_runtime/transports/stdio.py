@@ -1,19 +1,20 @@
 """MCP over standard input and output, one message per line (basic/transports, stdio).
 
 Descriptor 1 is redirected to stderr for the rest of the process. Neither a handler's `print` nor a child process can
-then write between the protocol messages. The end of the input stops the server at once. After SIGTERM or SIGINT,
-requests in flight may finish. The unread output is limited (docs/reference/transports.md, Bounds).
+then write between the protocol messages. After the end of the input, SIGTERM or SIGINT, requests in flight may finish.
+The unread output is limited (docs/reference/transports.md, Bounds).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import stat
 import sys
 import threading
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,13 +23,14 @@ from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import DROP_AT, DROPPABLE, PROGRESS_GAP, Session
 from mcpfactory_runtime.server.threads import has_running_calls
+from mcpfactory_runtime.transports import shutdown
 from mcpfactory_runtime.transports.direct_calls import READ_SIZE, DirectCalls
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
 
-_GRACE: Final = 0.1  # maximum seconds for running handlers after the input ends
-_DRAIN: Final = 10.0  # maximum seconds for requests in flight after a shutdown signal
+_GRACE: Final = 0.1  # maximum seconds for canceled handlers to end, and for the last output to be written
+_STARTUP_POLL: Final = 0.1  # seconds between two checks for the end of the input while the lifespan starts
 _PAUSE_AT: Final = 8 << 20  # unread bytes at which reading from the client pauses
 _END_AT: Final = 64 << 20  # maximum unread bytes; above this limit, the next message closes the connection
 # Maximum bytes of a message that waits for other messages, to write them together.
@@ -36,10 +38,13 @@ _MAX_DELAYED: Final = 4096
 
 
 def run_stdio(server: ServerInterface) -> None:
-    """Serve until the input ends, the output closes, or a signal arrives. A second signal stops the server at once."""
+    """Serve until the input ends, the output closes, or a signal arrives.
+
+    A signal after the end of the input, or a second signal, stops the server at once.
+    """
     incoming, outgoing = _claim_descriptors()
     loop = asyncio.new_event_loop()
-    stop = asyncio.Event()
+    stop = _Stop()
     main = loop.create_task(_serve(server, incoming, outgoing, stop))
 
     def end() -> None:
@@ -59,8 +64,22 @@ def run_stdio(server: ServerInterface) -> None:
 
 
 async def serve_stdio(server: ServerInterface) -> None:
-    """Serve in the running event loop until the input ends or the task is canceled. Install no signal handlers."""
-    await _serve(server, *_claim_descriptors(), asyncio.Event())
+    """Serve in the running event loop until the input ends or the task is canceled. Install no signal handlers.
+
+    Afterwards, the process can use its standard input and output again.
+    """
+    stdout, copies = sys.stdout, (os.dup(0), os.dup(1))
+    try:
+        await _serve(server, *_claim_descriptors(), asyncio.Event())
+    finally:
+        with suppress(OSError, ValueError):
+            stdout.flush()
+        sys.stdout = stdout
+        for number, copy in enumerate(copies):
+            os.dup2(copy, number)
+            os.close(copy)
+            if sys.platform != "win32":
+                os.set_blocking(number, True)  # asyncio set O_NONBLOCK, which all copies share
 
 
 def _exit_if_handlers_run() -> None:
@@ -77,25 +96,27 @@ def _claim_descriptors() -> tuple[int, int]:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
     os.dup2(2, 1)
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()  # the client must not receive text that was printed earlier
     sys.stdout = sys.stderr
     return incoming, outgoing
 
 
 async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: asyncio.Event) -> None:
-    ended = asyncio.Event()
-    writer = await _open_writer(outgoing, ended)
-    async with server.running():
+    output_closed = asyncio.Event()
+    writer = await _open_writer(outgoing, output_closed)
+    async with AsyncExitStack() as life:
+        if not await _start(life, server, stop, incoming):
+            return
         session = _StdioSession(server, writer)
-        reader = _StdinReader(session, server.max_message_size, ended)
+        reader = _StdinReader(session, server.max_message_size, stop)
         source = await _open_reader(incoming, reader)
         writer.throttles(source)
         if source is not None and isinstance(writer, _PipeWriter):
             pause = partial(source.hold, "direct")
             reader.direct = DirectCalls(session, reader.lines, incoming, writer.write_held, pause)
-        closed, stopping = asyncio.ensure_future(ended.wait()), asyncio.ensure_future(stop.wait())
+        closed, stopping = asyncio.ensure_future(output_closed.wait()), asyncio.ensure_future(stop.wait())
         idle: asyncio.Task[None] | None = None
         try:
             await asyncio.wait((closed, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -105,7 +126,7 @@ async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: as
                 session.refuse_requests(questions=True)
                 server.closing.set()
                 idle = asyncio.ensure_future(session.wait_idle())
-                await asyncio.wait((closed, idle), timeout=_DRAIN, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((closed, idle), timeout=shutdown.DRAIN, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for waiting in (closed, stopping, idle):
                 if waiting is not None:
@@ -113,7 +134,50 @@ async def _serve(server: ServerInterface, incoming: int, outgoing: int, stop: as
             if reader.direct is not None:
                 await reader.direct.stop()
             await session.close(_GRACE)
-            await writer.drain(_GRACE)
+            await writer.close(_GRACE)
+            if source is not None:
+                source.close()
+
+
+class _Stop(asyncio.Event):
+    """Event that begins the shutdown of this process, and limits the time of the shutdown."""
+
+    def set(self) -> None:
+        super().set()
+        shutdown.limit_exit()
+
+
+async def _start(life: AsyncExitStack, server: ServerInterface, stop: asyncio.Event, incoming: int) -> bool:
+    """Start the lifespan, or return False if a shutdown begins and the lifespan does not start in time."""
+    try:
+        async with asyncio.timeout(None) as limit:
+            watching = asyncio.create_task(_limit_startup(limit, stop, incoming))
+            try:
+                await life.enter_async_context(shutdown.LimitedEnd(server.running()))
+            finally:
+                watching.cancel()
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        sys.stderr.write(f"error: the lifespan did not start within {shutdown.DRAIN} s after the shutdown began\n")
+        return False
+    return True
+
+
+async def _limit_startup(limit: asyncio.Timeout, stop: asyncio.Event, incoming: int) -> None:
+    """Wait for a signal or the end of the input, and limit the startup."""
+    while not (stop.is_set() or _is_closed(incoming)):  # noqa: ASYNC110 - nothing reports the end of an unread input
+        await asyncio.sleep(_STARTUP_POLL)
+    limit.reschedule(asyncio.get_running_loop().time() + shutdown.DRAIN)
+
+
+def _is_closed(incoming: int) -> bool:
+    """Return True if the client has closed its end of a pipe or socket. Do not read the input."""
+    if not hasattr(select, "poll"):  # Windows
+        return False
+    poll = select.poll()
+    poll.register(incoming, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 class _StdioSession(Session):
@@ -144,10 +208,10 @@ class _StdinReader(asyncio.Protocol):
     direct: DirectCalls | None = None
     """Runs calls of `def` tools directly, if a thread can read the input."""
 
-    def __init__(self, session: Session, max_size: int, ended: asyncio.Event) -> None:
+    def __init__(self, session: Session, max_size: int, stop: asyncio.Event) -> None:
         self.lines = LineReader(max_size)
         self._session = session
-        self._ended = ended
+        self._stop = stop
 
     def data_received(self, data: bytes) -> None:
         if self.direct is not None:
@@ -160,7 +224,8 @@ class _StdinReader(asyncio.Protocol):
         rest = self.lines.rest()
         if rest:
             self._session.feed(rest)
-        self._ended.set()
+        self._session.refuse_requests()
+        self._stop.set()
 
 
 class _Source:
@@ -179,6 +244,10 @@ class _Source:
             self._holders.discard(who)
             if not self._holders:
                 self._transport.resume_reading()
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._transport.close()
 
 
 async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
@@ -231,8 +300,8 @@ class _StdoutWriter:
     def hold(self, data: bytes) -> None:
         self.send(data)
 
-    async def drain(self, seconds: float) -> None:
-        """Wait at most `seconds` until everything is written."""
+    async def close(self, seconds: float) -> None:
+        """Wait at most `seconds` until everything is written, and stop writing."""
 
 
 class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
@@ -324,9 +393,9 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             self._transport = None
         self._ended.set()
 
-    async def drain(self, seconds: float) -> None:
+    async def close(self, seconds: float) -> None:
         self._flush()
-        if self._transport is None or not self._transport.get_write_buffer_size():
+        if self._transport is None:
             return
         closed = asyncio.Event()
         self._ended = closed

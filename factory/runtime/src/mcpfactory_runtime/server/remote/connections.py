@@ -138,13 +138,6 @@ class RemoteConnections:
         async with connection.turn, self._over(connection, ctx) as found:
             yield found
 
-    def forget(self, client: Client) -> None:
-        """Close the connection of a client whose session the server has dropped."""
-        for connection in (self._first, *self._others):
-            if connection.client is client:
-                connection.client = None
-                in_background(self._closing, client.aclose())
-
     async def aclose(self) -> None:
         """Close all connections."""
         every = (self._first, *self._others)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from mcpfactory_runtime.client import Client, HttpError, Subscription
-from mcpfactory_runtime.client.channel import SessionEndedError
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.revisions import APPS
@@ -303,25 +302,14 @@ class RemoteServer(Server):
     async def _pass_on(self, method: str, params: Json, ctx: Context) -> Json:
         """Forward a request, and convert connection errors to ToolError."""
         try:
-            for again in (True, False):
-                async with self._connections.exchange(ctx) as exchange:
-                    try:
-                        return await self._ask(exchange, method, params)
-                    except (SessionEndedError, HttpError) as error:
-                        ended = isinstance(error, SessionEndedError) or error.status == 404
-                        if not ended or exchange.client.modern or not again:
-                            raise
-                        # The server did not process the request, because the server does not know the session.
-                        self._connections.forget(exchange.client)
+            async with self._connections.exchange(ctx) as exchange:
+                return await self._ask(exchange, method, params)
         except McpError as error:
             raise _explained(error, self.name) from None
         except ToolError:
             raise
         except Exception as error:  # noqa: BLE001 - errors of the connection, or of the login at the server
             raise self._unreachable(error) from None
-        raise AssertionError(
-            "internal error: the second attempt neither returned nor raised (this is a bug; please report it)"
-        )
 
     async def _ask(self, exchange: ForwardedCall, method: str, params: Json) -> Json:
         asking = forward(exchange.client, method, params, exchange.ctx, timeout=self._timeout)

@@ -35,7 +35,9 @@ from mcpfactory_runtime.protocol.http import (
     route,
 )
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
+from mcpfactory_runtime.server.session import CUT_OFF
 from mcpfactory_runtime.server.threads import in_background
+from mcpfactory_runtime.storage.base import NamespacedStore
 from mcpfactory_runtime.storage.events import SessionJournal
 from mcpfactory_runtime.transports.http.asgi import (
     AsgiRequest,
@@ -59,11 +61,12 @@ from mcpfactory_runtime.transports.http.asgi import (
     with_cors_headers,
 )
 from mcpfactory_runtime.transports.http.authentication import create_gate
-from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
+from mcpfactory_runtime.transports.http.exchange import Exchange
 from mcpfactory_runtime.transports.http.health import METRICS, PROBES, HealthEndpoints
 from mcpfactory_runtime.transports.http.process_relay import MultiProcessSessions
 from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_id_from_url
 from mcpfactory_runtime.transports.http.stream import EventStreamAnswer
+from mcpfactory_runtime.transports.shutdown import LimitedEnd
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy import OAuthProxy
@@ -134,7 +137,7 @@ class HttpApp:
         self._max_sessions = max_sessions
         self._max_requests = max_requests
         self._requests = 0
-        self._sharing = None if store is None else MultiProcessSessions(store)
+        self._sharing = None if store is None else MultiProcessSessions(NamespacedStore(store, server.name))
         self._shared = None if self._sharing is None else self._sharing.sessions
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
@@ -248,10 +251,10 @@ class HttpApp:
         self._probes.draining = False
         if self._sharing is not None:
             await stack.enter_async_context(self._sharing.join_shared_store(self._server))
-        await stack.enter_async_context(self._server.running())
+        await stack.enter_async_context(LimitedEnd(self._server.running()))
         stack.push_async_callback(self._leave)
         if self._relay is not None:
-            await self._relay.start(partial(self._serve, forwarded=True), self._server)
+            await self._relay.start(self._serve, self._server)
 
     async def _leave(self) -> None:
         self.begin_shutdown()
@@ -275,23 +278,24 @@ class HttpApp:
 
     # -- one request ---------------------------------------------------------------------------------------------
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, *, forwarded: bool = False) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, sender: str | None = None) -> None:
+        """Serve a request. `sender` is the principal that another process has authenticated."""
         refused = check_request_size(scope)
         headers = read_headers(scope["headers"]) if refused is None else {}
         refused = refused or check_host_and_origin(headers, self._hosts, self._origins)
         if refused is not None:
             await send_rejection(send, refused)
             return
-        origin = "" if forwarded else allowed_origin(headers, self._origins)
+        origin = allowed_origin(headers, self._origins) if sender is None else ""
         if origin and is_preflight(scope["method"], headers):
             methods = self._routes.methods(scope) if self._routes is not None else None
             await send_preflight(send, origin, headers, methods or None)
             return
         send = with_cors_headers(send, origin) if origin else send
-        await self._serve_path(scope, receive, send, headers=headers, forwarded=forwarded)
+        await self._serve_path(scope, receive, send, headers=headers, sender=sender)
 
     async def _serve_path(
-        self, scope: Scope, receive: Receive, send: Send, *, headers: dict[str, str], forwarded: bool
+        self, scope: Scope, receive: Receive, send: Send, *, headers: dict[str, str], sender: str | None
     ) -> None:
         path, place = _place(scope)
         if place not in self._paths:
@@ -301,15 +305,15 @@ class HttpApp:
             if self._routes is None or not await self._routes.serve(scope, headers, receive, send):
                 await self._serve_other(place, path, scope, headers, send)
             return
-        if not forwarded:
-            here = await self._forward(scope, receive, send, headers)
-            if here is None:
-                return
-            receive = here
-        principal = await self._gate.authenticate(scope, headers)
+        principal = await self._gate.authenticate(scope, headers) if sender is None else sender
         if isinstance(principal, Rejection):
             await send_rejection(send, principal)
             return
+        if sender is None:
+            here = await self._forward(principal, scope, receive, send, headers)
+            if here is None:
+                return
+            receive = here
         body: Any = None
         if scope["method"] == "POST":
             data = await read_body(receive, self._server.max_message_size)
@@ -337,17 +341,14 @@ class HttpApp:
         streamed = headers.get("accept", "").startswith("text/event-stream")
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
-    async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
+    async def _forward(
+        self, principal: str, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]
+    ) -> Receive | None:
         """Forward a request to the process with its session, and return None if that process answered the request."""
         session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
-        # Refuse unauthorized requests here, because forwarding them could fill the store.
-        refused = await self._gate.authenticate(dict(scope), dict(headers))
-        if isinstance(refused, Rejection):
-            await send_rejection(send, refused)
-            return None
-        return await self._relay.forward(session_id, scope, receive, send)
+        return await self._relay.forward(session_id, principal, scope, receive, send)
 
     async def _serve_other(self, place: str, path: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
         if place in self._probed:

@@ -261,6 +261,7 @@ class LifespanTask:
             if started.done():
                 raise
             started.set_exception(error if isinstance(error, Exception) else RuntimeError("the event loop ended"))
+            started.exception()  # mark the exception as retrieved, because the callers may have been canceled
 
 
 _EXPOSED: Final = b"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, Location"

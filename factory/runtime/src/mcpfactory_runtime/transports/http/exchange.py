@@ -16,7 +16,7 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.server.session import DROPPABLE, answer_or_error
+from mcpfactory_runtime.server.session import CUT_OFF, DROPPABLE, answer_or_error
 from mcpfactory_runtime.transports.http.asgi import SSE_HEADERS, Receive, Send, send_json, wait_for_disconnect
 from mcpfactory_runtime.transports.http.stream import KEEP_ALIVE, EventStreamAnswer
 from mcpfactory_runtime.types import Json
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server shut down before the request ended. hint: send it again")
 _WATCH_AFTER: Final = 0.02  # seconds after which a task watches for a disconnect; most calls end earlier
 
 

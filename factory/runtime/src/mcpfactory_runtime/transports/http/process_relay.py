@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from mcpfactory_runtime.auth.tokens import principal_from_dict, principal_to_dict
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.server.threads import in_background
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.storage.base import SharedStore
 
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+App = Callable[[Scope, Receive, Send, str], Awaitable[None]]
+"""Application that also takes the principal of the request."""
 
 log = logging.getLogger(__name__)
 
@@ -117,8 +119,12 @@ class ProcessRelay:
 
     # -- requests that other processes serve ---------------------------------------------------------------------
 
-    async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
+    async def forward(
+        self, session_id: str, principal: str, scope: Scope, receive: Receive, send: Send
+    ) -> Receive | None:
         """Forward a request to the process that has the session. Return None if that process answered the request.
+
+        The other process receives the principal, but not the access token.
 
         Otherwise, return a `receive` that yields the body again, so that this process can serve the request.
         """
@@ -132,7 +138,7 @@ class ProcessRelay:
                 await send_rejection(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
                 return None
             while owner is not None:
-                if await self._forward(owner, scope, body, receive, send):
+                if await self._forward(owner, _head(scope, principal), body, receive, send):
                     return None
                 owner = await self._owner(session_id)
         except StoreError as error:
@@ -152,12 +158,12 @@ class ProcessRelay:
             owner = label if known and await self._processes.alive(label) else None
         return owner
 
-    async def _forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
+    async def _forward(self, owner: str, head: Json, body: bytes, receive: Receive, send: Send) -> bool:
         """Forward a request, or return False if `owner` died before it acknowledged the request."""
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
         leaving = asyncio.ensure_future(wait_for_disconnect(receive))
-        answering = asyncio.ensure_future(self._answer(exchange, name, _head(scope), body, send))
+        answering = asyncio.ensure_future(self._answer(exchange, name, head, body, send))
         try:
             await asyncio.wait((leaving, answering), return_when=asyncio.FIRST_COMPLETED)
             if answering.done():
@@ -306,7 +312,7 @@ class ProcessRelay:
         try:
             await self._send_message(exchange.peer, "taken", name)  # acknowledge the request before its execution
             assert self._app is not None
-            await self._app(scope, _received(body, gone), send)
+            await self._app(scope, _received(body, gone), send, principal_from_dict(head["principal"]))
         except Exception as error:
             if isinstance(error, StoreError):
                 log.warning("another process did not get a response: %s", error)
@@ -330,13 +336,15 @@ class ProcessRelay:
                         exchange.lose()
 
 
-def _head(scope: Scope) -> Json:
+def _head(scope: Scope, principal: str) -> Json:
+    headers = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
     return {
+        "principal": principal_to_dict(principal),
         "method": scope["method"],
         "path": scope["path"],
         "root_path": scope.get("root_path", ""),
         "query": scope.get("query_string", b"").decode("latin-1"),
-        "headers": [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]],
+        "headers": [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers],
         "client": scope.get("client"),
     }
 

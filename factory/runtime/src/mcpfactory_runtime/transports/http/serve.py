@@ -27,6 +27,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from mcpfactory_runtime.protocol.http import LOOPBACK, check_header_size
 from mcpfactory_runtime.server.threads import has_running_calls
+from mcpfactory_runtime.transports import shutdown
 from mcpfactory_runtime.transports.http.app import HttpApp
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DRAIN: Final = 10  # maximum seconds for requests in flight after a shutdown signal
 _BACKLOG: Final = 2048  # maximum number of connections that wait to be accepted
 # Seconds for the arrival of a request. A large request gets more time, according to `_READ_RATE`.
 _READ_TIME: Final = 30.0
@@ -184,17 +184,39 @@ class _WebServer(uvicorn.Server):
         self._app = app
         self._lifeline = lifeline
         self._announce = announce
+        self._startup = asyncio.Timeout(None)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         self.force_exit = self.should_exit and sig == signal.SIGINT
-        self.should_exit = True
+        shutdown.limit_exit()
         with suppress(RuntimeError):  # there is no event loop before the start and after the end
-            asyncio.get_running_loop().call_soon_threadsafe(self._app.begin_shutdown)
+            asyncio.get_running_loop().call_soon_threadsafe(self.begin_shutdown)
+        self.should_exit = True
+
+    def begin_shutdown(self) -> None:
+        """Refuse new requests, and limit the time for the startup. Call this method in the event loop."""
+        self.should_exit = True
+        self._app.begin_shutdown()
+        if not self.started:
+            seconds = 0 if self.force_exit else shutdown.DRAIN
+            with suppress(RuntimeError):  # the startup has failed
+                self._startup.reschedule(asyncio.get_running_loop().time() + seconds)
+        elif self.force_exit:
+            self.lifespan.shutdown_failed = True
+            self.lifespan.shutdown_event.set()  # do not wait for the lifespan
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._lifeline is not None:
             asyncio.get_running_loop().add_reader(self._lifeline, self._orphaned)
-        await super().startup(sockets)
+        try:
+            async with self._startup:
+                await super().startup(sockets)
+        except TimeoutError:
+            if not self._startup.expired():
+                raise
+            self.lifespan.startup_failed = True
+            if not self.force_exit:
+                log.error("the lifespan did not start within %d s after the shutdown began", shutdown.DRAIN)
         if self.started and self._announce is not None:
             self._announce()  # before this point, a signal would have killed the process
 
@@ -205,8 +227,8 @@ class _WebServer(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await super().serve(sockets)
-        # The thread of a `def` handler cannot be stopped. After the drain time, the thread must not delay the exit.
-        if has_running_calls():
+        # Neither the thread of a `def` handler, which cannot be stopped, nor a lifespan may delay the exit now.
+        if self.force_exit or has_running_calls():
             with suppress(OSError, ValueError):
                 sys.stderr.flush()
             os._exit(0)
@@ -223,14 +245,14 @@ class _EmbeddedServer(_WebServer):
         await uvicorn.Server.serve(self, sockets)
 
 
-async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
+async def serve_embedded(app: HttpApp, listener: socket.socket, announce: Callable[[], None] | None = None) -> None:
     """Serve until canceled, and then wait at most `DRAIN` seconds for requests in flight."""
-    server = _EmbeddedServer(make_uvicorn_config(app), app, None)
+    server = _EmbeddedServer(make_uvicorn_config(app), app, None, announce)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
-        server.handle_exit(signal.SIGTERM, None)
+        server.begin_shutdown()
         await task
         raise
 
@@ -284,10 +306,11 @@ def listen_for_workers(host: str, port: int, count: int) -> list[socket.socket]:
     return listeners
 
 
-def print_url(name: str, listener: socket.socket, host: str, path: str, more: str = "") -> None:
-    """Print the URL on stderr."""
+def announcement(name: str, listener: socket.socket, host: str, path: str, more: str = "") -> Callable[[], None]:
+    """Return a function that prints the URL on stderr."""
     shown = f"[{host}]" if ":" in host else host
-    print_server_message(name, f"serving MCP{more} at http://{shown}:{listener.getsockname()[1]}{path}")
+    text = f"serving MCP{more} at http://{shown}:{listener.getsockname()[1]}{path}"
+    return partial(print_server_message, name, text)
 
 
 def print_server_message(name: str, text: str) -> None:
@@ -325,7 +348,7 @@ def make_uvicorn_config(app: HttpApp) -> uvicorn.Config:
         ws="none",
         lifespan="on",
         backlog=_BACKLOG,
-        timeout_graceful_shutdown=DRAIN,
+        timeout_graceful_shutdown=shutdown.DRAIN,
         # The value exceeds mcpfactory's own limit plus one read, so that mcpfactory's limit applies first.
         h11_max_incomplete_event_size=1 << 20,
     )
@@ -334,7 +357,7 @@ def make_uvicorn_config(app: HttpApp) -> uvicorn.Config:
 _STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
 _EARLY_DEATH: Final = 1.0  # seconds after the start; an earlier death of a worker counts as a failed start
 _MAX_EARLY_DEATHS: Final = 5  # maximum number of consecutive failed starts
-_KILL_DELAY: Final = 5  # seconds between the end of the drain time and the killing of workers
+_KILL_DELAY: Final = 10  # seconds between the time limits of the workers and the killing of workers
 
 
 def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
@@ -366,10 +389,10 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
         asyncio.run(_check_store(options["store"]))
     if workers == 1:
         listener = listen(host, port)
-        serve(app, listener, announce=partial(print_url, server.name, listener, host, app.path))
+        serve(app, listener, announce=announcement(server.name, listener, host, app.path))
         return
     listeners = listen_for_workers(host, port, workers)
-    announce = partial(print_url, server.name, listeners[0], host, app.path, f" by {workers} processes")
+    announce = announcement(server.name, listeners[0], host, app.path, f" by {workers} processes")
     folder = tempfile.mkdtemp(prefix="mcpfactory-")  # mkdtemp lets only the owner read the folder
     options["store"] = options["store"] or _read_store(f"sqlite:///{folder}/store.db")
     _run_workers(server.name, lambda: HttpApp(server, **options), listeners, folder, announce)
@@ -383,8 +406,7 @@ async def serve_http(server: ServerInterface, host: str, port: int, **options: A
     _fill_defaults(options, host)
     app = HttpApp(server, **options)
     listener = listen(host, port)
-    print_url(server.name, listener, host, app.path)
-    await serve_embedded(app, listener)
+    await serve_embedded(app, listener, announcement(server.name, listener, host, app.path))
 
 
 def _fill_defaults(options: dict[str, Any], host: str) -> None:
@@ -418,9 +440,9 @@ def _run_workers(
 
     Workers end with SystemExit. If workers cannot start or die repeatedly, the parent exits with status 1.
     """
-    parent = _WorkerSupervisor(name, make_app, listeners)
+    parent = _WorkerSupervisor(name, make_app, listeners, announce)
     try:
-        failed = parent.run(announce)
+        failed = parent.run()
     finally:
         if parent.is_this_process:
             shutil.rmtree(folder, ignore_errors=True)
@@ -429,13 +451,24 @@ def _run_workers(
 
 
 class _WorkerSupervisor:
-    def __init__(self, name: str, make_app: Callable[[], HttpApp], listeners: Sequence[socket.socket]) -> None:
+    def __init__(
+        self,
+        name: str,
+        make_app: Callable[[], HttpApp],
+        listeners: Sequence[socket.socket],
+        announce: Callable[[], None],
+    ) -> None:
         self._name = name
         self._make_app = make_app
         self._listeners = listeners
         self._pid = os.getpid()
         self._lifeline = os.pipe()  # workers read from this pipe until the parent process dies
         self._workers: dict[int, tuple[int, float]] = {}  # pid → (worker number, start time)
+        self._announce = announce
+        # The first worker that serves takes the byte out of this pipe, and prints the URL.
+        self._unannounced, writing = os.pipe()
+        os.write(writing, b"1")
+        os.close(writing)
         self._early_deaths = 0
         self._ending = False
         self._failed = False
@@ -444,19 +477,18 @@ class _WorkerSupervisor:
     def is_this_process(self) -> bool:
         return os.getpid() == self._pid
 
-    def run(self, announce: Callable[[], None]) -> bool:
+    def run(self) -> bool:
         """Supervise workers until all have ended, and return True after a failure."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGALRM, self._kill)
-        announce()
         for worker in range(len(self._listeners)):
             self._start(worker)
         while self._workers:
             pid, status = os.waitpid(-1, 0)
             if pid in self._workers:
                 self._replace(*self._workers.pop(pid), pid, os.waitstatus_to_exitcode(status))
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         return self._failed
 
     def _start(self, worker: int) -> None:
@@ -475,8 +507,12 @@ class _WorkerSupervisor:
         for listener in self._listeners:
             if listener is not own:
                 listener.close()
-        serve(self._make_app(), own, self._lifeline[0])
+        serve(self._make_app(), own, self._lifeline[0], self._announce_once)
         sys.exit(0)
+
+    def _announce_once(self) -> None:
+        if os.read(self._unannounced, 1):
+            self._announce()
 
     def _replace(self, worker: int, started: float, pid: int, status: int) -> None:
         if self._ending:
@@ -502,7 +538,7 @@ class _WorkerSupervisor:
             self._ending = True
             for listener in self._listeners:
                 listener.close()
-            signal.alarm(DRAIN + _KILL_DELAY)
+            signal.setitimer(signal.ITIMER_REAL, shutdown.DRAIN + shutdown.LIFESPAN_END + _KILL_DELAY)
         for pid in self._workers:
             os.kill(pid, number)
 
