@@ -146,7 +146,7 @@ def test_a_rollback_is_a_decision_and_approvals_from_before_it_are_marked(shop: 
         ada.act("bookshop", "approve", channel="production", reason="fine")
         ada.act("bookshop", "promote", channel="production")
         grace.act("bookshop", "rollback", channel="production", reason="orders fail")
-        grace.act("bookshop", "unhold", channel="production")
+        grace.act("bookshop", "unhold", channel="production", reason="over")
         page = ada.get(DECIDE, format="json").data
         said = [(one["what"], one["who"], one["why"], one["counts"]) for one in page["decisions"]]
         assert said == [("approved", "Ada", "fine", False), ("rolled back", "Grace", "orders fail", True)]

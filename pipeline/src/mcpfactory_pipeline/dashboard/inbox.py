@@ -170,13 +170,15 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 class _Whom:
     def __init__(self, facts: WorkspaceFacts) -> None:
-        self.channels = {channel.name: channel.approvers for channel in facts.channels}
+        self.channels = {channel.name: channel for channel in facts.channels}
         self._servers = {server.name: server for server in facts.servers}
 
     def names(self, item: InboxItem) -> tuple[str, ...]:
         if item.kind == "approval":
-            approvers = self.channels.get(item.about, ())
+            approvers = self.channels[item.about].approvers if item.about in self.channels else ()
             return tuple(name for name in approvers if not self._has_approved(item, name))
+        if item.kind in {"ready", "hold"} and item.about in self.channels and self.channels[item.about].operators:
+            return self.channels[item.about].operators
         return self._servers[item.server].owners if item.server in self._servers else ()
 
     def of(self, item: InboxItem) -> str:
