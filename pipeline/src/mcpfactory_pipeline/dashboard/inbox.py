@@ -73,6 +73,7 @@ class InboxEntry:
     decision: str
     precondition: str
     log: str = ""
+    risks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +111,14 @@ class InboxPage:
 
     The most blocking items come first, then the oldest items. Items with the same cause are grouped.
 
-    `waiting` is the number of servers with pending items. `next` are the most likely next commands. `whose` selects
+    `waiting` is the number of servers with pending items, and `breaking` the number of items that break callers. `next` are the most likely next commands. `whose` selects
     items that this person can process.
     """
 
     workspace: str
     servers: int
     waiting: int
+    breaking: int
     counts: tuple[KindCount, ...]
     total: int
     query: str
@@ -142,6 +144,7 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
         workspace=facts.name,
         servers=len(facts.servers),
         waiting=len({item.server for item in items}),
+        breaking=sum("breaking" in item.risks for item in items),
         counts=tuple(KindCount(name, numbers[name]) for name in KINDS if numbers[name]),
         total=len(items),
         query=query,
@@ -212,6 +215,7 @@ def _groups(entries: Iterable[InboxEntry]) -> Iterator[InboxGroup]:
 def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry:
     seconds = max(0.0, (now - parse_time(item.since)).total_seconds()) if item.since and now else None
     icon, tone, _ = _KINDS[item.kind]
+    tone = "bad" if "breaking" in item.risks else tone
     return InboxEntry(
         kind=item.kind,
         icon=icon,
@@ -227,6 +231,7 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
         decision=decision_page_channel(item, people.channels),
         precondition=item.precondition,
         log=people.log(item),
+        risks=item.risks,
     )
 
 
