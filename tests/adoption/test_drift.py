@@ -409,12 +409,12 @@ BACK = ("pipeline", "rollback", "--reason", "bad", "--channel")
 
 def test_what_is_said_of_a_channel_that_went_back_leads_to_what_its_url_offers(remote, back):
     (item,) = [one for one in inbox(remote, "--refresh") if one["about"] == "offers"]
-    assert item["command"] == "mcpfactory pipeline unhold remote --channel production"
+    assert item["command"] == "mcpfactory pipeline unhold remote --channel production --reason '…'"
     commands = hinted(remote, *INSTALL)
     assert [command[1] for command in commands] == ["unhold", "approve", "promote"]
     warned = remote("call", "remote", "greet", "--arg", "name=Ada").err
     assert "warning: production offers candidate" in warned
-    assert "hint: mcpfactory pipeline unhold remote --channel production, then" in warned
+    assert "hint: mcpfactory pipeline unhold remote --channel production --reason '…', then" in warned
     for command in commands:
         done(remote, *command)
     done(remote, *INSTALL)

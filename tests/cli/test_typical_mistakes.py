@@ -177,7 +177,7 @@ MISTAKES = (
     _("pipeline reject books", 2, "--reason"),
     _("pipeline rollback books --reason x", 1, "books has no release in production"),
     _(f"pipeline hold books --reason {'x' * 100_000}", 2, "has 100,000 characters, but must have at most 500", "shorten the text"),
-    _("pipeline unhold books", 1, "production of books is not held"),
+    _("pipeline unhold books -m x", 1, "production of books is not held"),
     _("pipeline revive books", 1, "books is not retired"),
     _("pipeline history shop test", 3, "the log of test of shop is not", "mcpfactory pipeline run shop"),
     _("waive no.rule --server shop --reason x --expires 2031-01-01", 3, "unknown rule 'no.rule'"),

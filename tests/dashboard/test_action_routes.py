@@ -17,14 +17,17 @@ from urllib.parse import urljoin
 import pytest
 from starlette.testclient import TestClient
 
-from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.base.errors import ConfigError, PromotionError
+from mcpfactory_pipeline.base.ids import acting_as, new_id
 from mcpfactory_pipeline.build.factory_distributions import cached_runtime_wheel
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, read_access_tokens
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.operations.decisions import Promote, Retire, Rollback
+from mcpfactory_pipeline.operations.operation import OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.state.verify import verify
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.dashboard.conftest import WorkspaceBuilder, serving
 from tests.dashboard.http_browser import PEOPLE, Answer, Browser, confirming
 from tests.dates import NEXT_MONTH
@@ -104,10 +107,10 @@ def test_two_people_approve_one_promotes_and_the_history_names_each(
     assert f'href="{address}"' in page
     for who in (ada, grace):
         answer = who.act("bookshop", "approve", channel="production", reason="tried it")
-        assert (answer.status, answer.headers["location"]) == (303, "/servers/bookshop/")
+        assert (answer.status, answer.headers["location"]) == (303, "/")
         told = 'id="done" role="status"><p>Done: bookshop 1.4.0 (1.4.0-fedcba987654) is approved for production'
-        assert told in who.get("/servers/bookshop/").text
-        assert told not in who.get("/servers/bookshop/").text
+        assert told in who.get("/").text
+        assert told not in who.get("/").text
     assert ada.act("bookshop", "promote", channel="production").status == 303
     assert happened(four_servers, "bookshop") == [("approved", "Ada"), ("approved", "Grace"), ("promoted", "Ada")]
     assert four_servers.store.state("bookshop").channels["production"].version == "1.4.0"
@@ -120,7 +123,7 @@ def test_hold_release_reject_and_waive_are_done_by_whoever_confirmed_them(
     ada.act("bookshop", "reject", channel="production", reason="prices are wrong")
     ada.act("bookshop", "hold", channel="staging", reason="audit")
     assert four_servers.store.state("bookshop").holds["staging"] == {"actor": "Ada", "reason": "audit"}
-    ada.act("bookshop", "unhold", channel="staging")
+    ada.act("bookshop", "unhold", channel="staging", reason="it is over")
     ada.act("atlas", "waive", rule="descriptions.arguments", expires=NEXT_MONTH, reason="soon")
     assert happened(four_servers, "bookshop") == [("rejected", "Ada"), ("held", "Ada"), ("released", "Ada")]
     assert happened(four_servers, "atlas") == [("waived", "Ada")]
@@ -230,7 +233,7 @@ def test_a_request_from_elsewhere_or_from_nobody_is_refused_and_changes_nothing(
 def test_a_form_that_is_sent_again_is_refused_and_changes_nothing(four_servers: WorkspaceBuilder, ada: Browser) -> None:
     form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
     assert ada.post("/servers/bookshop/actions/hold/", form).status == 303
-    ada.act("bookshop", "unhold", channel="staging")
+    ada.act("bookshop", "unhold", channel="staging", reason="it is over")
     before = kept(four_servers.root)
     again = ada.post("/servers/bookshop/actions/hold/", form)
     assert again.status == 403
@@ -401,7 +404,8 @@ def test_a_stage_is_decided_by_whoever_confirmed_exactly_what_was_shown(
     shown.write_text("one")
     checked = ada.get("/servers/atlas/actions/approve/", stage="seen", check="1").text
     assert "seen of atlas is approved" in unescape(checked)
-    assert "servers/atlas/NOTES.md" in checked
+    content, confirm = checked.index("<code>one</code>"), checked.index('id="confirm"')
+    assert checked.index("servers/atlas/NOTES.md") < content < confirm, "evidence comes before the button"
     ada.act("atlas", "approve", stage="seen", reason="read")
     assert happened(four_servers, "atlas") == [("approved", "Ada")]
     form = ada.confirmation("atlas", "reject", stage="seen", reason="no")
@@ -440,3 +444,29 @@ def test_a_request_that_does_not_end_is_answered(
 ) -> None:
     monkeypatch.setattr("mcpfactory_pipeline.dashboard.action_routes._BODY_SECONDS", 0.1)
     assert asked(four_servers.root, [{"type": "http.request", "body": b"{", "more_body": True}]) == [422]
+
+
+def test_only_operators_move_a_channel_and_lift_its_hold(four_servers: WorkspaceBuilder, acting: str) -> None:
+    config = four_servers.root / "mcpfactory.toml"
+    config.write_text(config.read_text().replace('name = "staging"\n', 'name = "staging"\noperators = ["Ada"]\n', 1))
+    ada, grace = Browser(acting).login("Ada"), Browser(acting).login("Grace")
+    assert grace.act("bookshop", "hold", channel="staging", reason="it leaks").status == 303, (
+        "anyone can stop a channel"
+    )
+    page = unescape(grace.get("/servers/bookshop/actions/unhold/", channel="staging").text)
+    assert "Grace has no permission to lift the hold of staging" in page
+    assert "ask an operator: Ada" in page
+    assert "; operators: Ada" in unescape(ada.get("/servers/bookshop/").text)
+    workspace = Workspace.find(four_servers.root)  # the command line and agents run the same operations
+    for operation in (
+        Promote(server="bookshop", channel="staging"),
+        Rollback(server="bookshop", channel="staging", reason="x"),
+        Retire(server="bookshop", channel="staging", reason="x"),
+    ):
+        with acting_as("agent:x"), pytest.raises(PromotionError, match=r"agent:x has no permission to .* staging"):
+            operation.run(OperationContext(workspace, dry_run=True))
+    page = unescape(ada.get("/servers/bookshop/actions/unhold/", channel="staging").text)
+    assert "staging was held by Grace: it leaks, since 20" in page, "evidence comes before the reason"
+    assert 'id="confirm"' not in page
+    assert ada.act("bookshop", "unhold", channel="staging", reason="fixed").status == 303
+    assert happened(four_servers, "bookshop")[-1] == ("released", "Ada")

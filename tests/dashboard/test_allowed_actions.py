@@ -114,7 +114,7 @@ def test_a_held_channel_says_who_holds_it_since_when_and_why_where_one_decides(
     offered(shop, "bookshop", "3.0.0")
     decision.hold(shop.workspace, "bookshop", "production", reason="freeze of the year")
     since = shop.store.history("bookshop")[-1]["at"]
-    lift = "mcpfactory pipeline unhold bookshop --channel production"
+    lift = "mcpfactory pipeline unhold bookshop --channel production --reason '…'"
     assert told(ada, DECIDE)["closed"] == [
         {"kind": "held", "who": "Cli", "why": "freeze of the year", "since": since, "command": lift}
     ]
@@ -123,7 +123,7 @@ def test_a_held_channel_says_who_holds_it_since_when_and_why_where_one_decides(
     assert since in page
     assert lift in page
     assert f"{SERVER}actions/unhold/?channel=production" in page.replace('href="../../', f'href="{SERVER}')
-    assert lift in Browser(ada.address).get(DECIDE).text, "for whoever is not logged in the command"
+    assert lift in shown(Browser(ada.address), DECIDE), "for whoever is not logged in the command"
     assert ">Approve <kbd>" in page, "that is possible, and moves nothing"
     checked = shown(ada, f"{SERVER}actions/approve/?channel=production").partition("What will happen")[2]
     assert "production stays closed to it: production is held by Cli: freeze of the year" in checked

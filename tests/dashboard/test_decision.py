@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from html import unescape
 from typing import Any
 
@@ -146,7 +147,7 @@ def test_a_rollback_is_a_decision_and_approvals_from_before_it_are_marked(shop: 
         ada.act("bookshop", "approve", channel="production", reason="fine")
         ada.act("bookshop", "promote", channel="production")
         grace.act("bookshop", "rollback", channel="production", reason="orders fail")
-        grace.act("bookshop", "unhold", channel="production")
+        grace.act("bookshop", "unhold", channel="production", reason="over")
         page = ada.get(DECIDE, format="json").data
         said = [(one["what"], one["who"], one["why"], one["counts"]) for one in page["decisions"]]
         assert said == [("approved", "Ada", "fine", False), ("rolled back", "Grace", "orders fail", True)]
@@ -159,3 +160,20 @@ def test_a_rollback_is_a_decision_and_approvals_from_before_it_are_marked(shop: 
         ada.act("bookshop", "approve", channel="production", reason="mended")
         said = [(one["what"], one["why"], one["counts"]) for one in ada.get(DECIDE, format="json").data["decisions"]]
         assert said == [("rolled back", "orders fail", True), ("approved", "mended", True)]
+
+
+def test_the_inbox_and_the_board_mark_the_risks_of_a_promotion(shop: WorkspaceBuilder) -> None:
+    artifacts = shop.workspace.artifacts / "bookshop"
+    for version, needs in (("1.0.0", "httpx>=1"), ("2.0.0", "httpx>=2\nRequires-Dist: leftpad")):
+        known = next(one for one in shop.store.state("bookshop").candidates.items() if one[1].version == version)
+        wheel = artifacts / known[0] / next(name for name in known[1].files if name.endswith(".whl"))
+        wheel.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr(f"bookshop-{version}.dist-info/METADATA", f"Name: bookshop\nRequires-Dist: {needs}\n")
+    client = TestClient(create_app(shop.root), base_url="http://127.0.0.1")
+    (item,) = [one for one in client.get("/?format=json").json()["items"] if one["about"] == "production"]
+    assert item["risks"] == ["breaking", "waived", "new dependency"]
+    assert item["tone"] == "bad"
+    assert client.get("/?format=json").json()["breaking"] == 1
+    for path in ("/", "/board/"):
+        assert '<b class="risk bad">breaking</b>' in client.get(path, headers={"Accept": "text/html"}).text

@@ -63,6 +63,24 @@ def test_it_opens_at_the_line_that_went_wrong_and_all_of_it_is_reached_from_ther
     assert [text for page in pages for text in page] == lines
 
 
+def test_a_traceback_opens_at_the_line_of_its_last_exception(atlas: Atlas) -> None:
+    lines = [
+        "start",
+        "Traceback (most recent call last):",
+        '  File "a.py", line 1',
+        "KeyError: 'isbn'",
+        "",
+        "During handling …:",
+        "",
+    ]
+    lines += ["Traceback (most recent call last):", '  File "b.py", line 2', "BookMissing: no book", "end"]
+    atlas.file.write_text("\n".join(lines) + "\n")
+    assert atlas.told()["wrong"] == 10
+    assert '<i id="wrong">10</i> BookMissing: no book' in atlas.shown()
+    atlas.file.write_text("Traceback (most recent call last):")
+    assert atlas.told()["wrong"] == 1
+
+
 def test_a_log_in_which_nothing_went_wrong_opens_at_its_end(atlas: Atlas) -> None:
     atlas.file.write_text("\n".join(lines_of(4000)))
     assert atlas.texts()[-1] == lines_of(4000)[-1]

@@ -73,6 +73,9 @@ def test_the_inbox_neither_asks_about_it_nor_says_that_it_is_where_it_may_be(rej
     view = inbox(WorkspaceReader(rejected_shop.root).workspace())
     assert [item.kind for item in view.items if item.about == "production"] == []
     assert view.rejected == (RejectedCandidate("bookshop", "2.0.0", "production"),)
+    client = TestClient(create_app(rejected_shop.root), base_url="http://127.0.0.1")
+    assert '<b class="risk bad">1 rejected</b>' in client.get("/", headers=HTML).text
+    assert '<b class="risk bad">rejected</b>' in client.get("/board/", headers=HTML).text
     page = next(page for page in PAGES if page.name == "inbox")
     text = render(page, dataclasses.replace(view, total=0, items=(), groups=()), Links("/"))
     assert "all candidates except 1 rejected one are promoted as far as allowed" in text

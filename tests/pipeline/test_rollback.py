@@ -16,7 +16,7 @@ def test_a_rollback_brings_the_older_bytes_back_and_holds_the_channel(books):
     assert books.state.holds["production"] == {"actor": "tester", "reason": "it is bad"}
     with refused("production is held by tester: it is bad") as caught:
         books.promote()
-    assert caught.value.hint == "mcpfactory pipeline unhold books --channel production"
+    assert caught.value.hint == "mcpfactory pipeline unhold books --channel production --reason '…'"
     books.decide("unhold")
     with refused("it was rolled back by tester: it is bad out of production; 1 of 1 approval missing"):
         books.promote(candidate=second)

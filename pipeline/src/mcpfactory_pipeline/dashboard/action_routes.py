@@ -39,6 +39,7 @@ from mcpfactory_pipeline.dashboard.actions import (
     normalize_action_values,
 )
 from mcpfactory_pipeline.dashboard.facts import to_json
+from mcpfactory_pipeline.dashboard.inbox import BATCHED
 from mcpfactory_pipeline.dashboard.pages import candidate_decision_page, offered_actions
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
 from mcpfactory_pipeline.dashboard.run_process import RunProcesses
@@ -265,7 +266,8 @@ class ActionRoutes:
         if wants_json(request):
             return JSONResponse({"server": name, "action": action.name, "says": result.message, "run": result.run})
         session.message = result.message
-        return RedirectResponse(f"/runs/{result.run}/" if result.run else f"/servers/{name}/", 303)
+        after = "/" if action.name in BATCHED else f"/servers/{name}/"  # the inbox selects the next row
+        return RedirectResponse(f"/runs/{result.run}/" if result.run else after, 303)
 
     async def _try_page(self, request: Request, session: DashboardSession) -> Response:
         given = {"raw": request.query_params["raw"]} if "raw" in request.query_params else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +14,7 @@ from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable_channels
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.decisions.precondition import FactChange, StaleDecisionError, changed_facts
+from mcpfactory_pipeline.operations.decisions import DecisionResult
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.operations.table import OPERATIONS, parse_operation_command
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 ABOUT: Final = ("channel", "stage")  # fields with the subject of an action
+_MAX_CONTENT: Final = 20_000  # characters of a file that an action page shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class ActionResult:
     Attributes:
         resolved: values that were chosen by default.
         facts: facts that the decision depends on.
-        tools: tools that are approved.
+        stage: output of an approval stage, or None.
     """
 
     message: str
@@ -43,7 +46,24 @@ class ActionResult:
     resolved: Mapping[str, str] = field(default_factory=dict)
     run: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
-    tools: tuple[Mapping[str, Any], ...] = ()
+    stage: StageEvidence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageEvidence:
+    """Output of an approval stage.
+
+    Attributes:
+        shown: parts of the output, each with `part`, `text`, `file` and the `content` of the file.
+        changes: changes of the tool list since the last approval; None before the first.
+        missing: approvals that are still needed.
+    """
+
+    question: str
+    shown: tuple[Mapping[str, str], ...]
+    changes: tuple[Mapping[str, Any], ...] | None
+    tools: tuple[Mapping[str, Any], ...]
+    missing: str
 
 
 ActionChoices = Callable[[Workspace, ServerDetail], tuple[str, ...]]
@@ -143,11 +163,24 @@ class Action:
         if getattr(done, "already", False):
             raise PromotionError(done.message, hint="no action is needed")
         names = {one.name for one in self.fields} & {"candidate", "precondition"}
-        if getattr(done, "stage", ""):  # the precondition already identifies what the stage shows
-            names -= {"candidate"}
+        details, stage = done.details, None
+        if isinstance(done, DecisionResult) and done.stage:
+            names -= {"candidate"}  # the precondition already identifies what the stage shows
+            shown = tuple({**one, "content": _content(workspace, one["file"])} for one in done.shown)
+            stage = StageEvidence(done.question, shown, done.changes, done.tools, done.missing)
+            details = tuple(filter(None, (done.missing,)))
         resolved = {name: str(value) for name in sorted(names) if (value := getattr(done, name, None))}
-        facts, tools = getattr(done, "facts", {}), getattr(done, "tools", ())
-        return ActionResult(done.message, done.details, resolved, facts=facts, tools=tuple(tools))
+        return ActionResult(done.message, details, resolved, facts=getattr(done, "facts", {}), stage=stage)
+
+
+def _content(workspace: Workspace, file: str) -> str:
+    """Return the beginning of a file; "" without a file, or if the file is not text."""
+    with suppress(OSError, UnicodeDecodeError):
+        path = (workspace.root / file).resolve()
+        if path.is_file() and path.is_relative_to(workspace.root.resolve()):
+            with path.open(encoding="utf-8") as text:
+                return text.read(_MAX_CONTENT)
+    return ""
 
 
 def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], str] | None) -> ActionResult:
@@ -207,7 +240,7 @@ class ActionPage:
 
     Attributes:
         ready: True if the user can confirm the action with the `settled` values and the `ticket`.
-        happens: effects of the action.
+        happens: effects of the action; also without a reason, so that people read the facts first.
         problem: reason if the action is blocked.
         changes: changes since the user's last view.
     """
@@ -227,7 +260,7 @@ class ActionPage:
     changes: tuple[FactChange, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     evidence: DecisionPage | None = None
-    tools: tuple[Mapping[str, Any], ...] = ()
+    stage: StageEvidence | None = None
 
 
 def normalize_action_values(action: Action, given: Mapping[str, object]) -> dict[str, str]:
@@ -271,21 +304,24 @@ def action_page(
     changes: tuple[FactChange, ...] = ()
     if broken := detail.facts.row.get("problem"):  # no decision is possible about an unreadable server
         problem, hint = broken["message"], broken["hint"]
-    elif missing:
+    elif missing and missing != ["Reason"]:
         problem = f"{missing[0]} is missing" if explain else ""
         if not next(one for one in inputs if one.label == missing[0]).values and missing[0] == "Channel":
             problem = f"no channel of {detail.facts.name} permits this action"
             hint = "the server's page has its channels"
     else:
+        unsaid = {"reason": "…"} if missing else {}  # people see the facts before they write a reason
         try:
             try:
-                result = action.perform(workspace, detail.facts.name, full, dry_run=True)
+                result = action.perform(workspace, detail.facts.name, {**full, **unsaid}, dry_run=True)
             except StaleDecisionError as error:
                 changes = changed_facts(full["precondition"], error.facts, before)
                 full = {name: value for name, value in full.items() if name != "precondition"}
-                result = action.perform(workspace, detail.facts.name, full, dry_run=True)
+                result = action.perform(workspace, detail.facts.name, {**full, **unsaid}, dry_run=True)
         except PipelineError as error:
             problem, hint = str(error), error.hint
+        if missing and explain and not problem:
+            problem = "Reason is missing"
     ready = not (missing or problem)
     return ActionPage(
         workspace=workspace.name,
@@ -295,14 +331,14 @@ def action_page(
         about=action.about,
         inputs=tuple(one for one in inputs if one.kind != "hidden"),
         ready=ready,
-        happens=(result.message, *result.details) if ready else (),
-        settled={**full, **result.resolved} if ready else {},
+        happens=(result.message, *result.details) if result.message else (),
+        settled={**full, **result.resolved} if result.message else {},
         problem=problem,
         hint=hint,
         ticket="",
         changes=changes,
         facts=result.facts,
-        tools=result.tools,
+        stage=result.stage,
     )
 
 
@@ -370,7 +406,7 @@ def _of_channels(detail: ServerDetail) -> Iterator[tuple[str, Mapping[str, str],
         if (release := detail.state.channels.get(name)) and release.before:
             yield "rollback", about, f"mcpfactory pipeline rollback {options} --reason '…'"
         if name in detail.state.holds:
-            yield "unhold", about, f"mcpfactory pipeline unhold {options}"
+            yield "unhold", about, f"mcpfactory pipeline unhold {options} --reason '…'"
         else:
             yield "hold", about, f"mcpfactory pipeline hold {options} --reason '…'"
 

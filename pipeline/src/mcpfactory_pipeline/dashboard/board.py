@@ -44,7 +44,10 @@ class ChannelCell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """A server on the board. `waiting` is the number of the server's inbox items."""
+    """A server on the board.
+
+    `waiting` is the number of the server's inbox items. `risks` are those of its pending promotions, and `rejected`.
+    """
 
     name: str
     status: ShownStatus
@@ -57,6 +60,7 @@ class BoardRow:
     score: int | None
     waiting: int
     problem: str
+    risks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,14 @@ def _row(brief: _ServerSummary) -> BoardRow:
         score=_score(server),
         waiting=len(server.items),
         problem=str(problem.get("message", "")),
+        risks=tuple(
+            dict.fromkeys(
+                (
+                    *(["rejected"] if server.row.get("rejected") else []),
+                    *(risk for one in server.items for risk in one.risks),
+                )
+            )
+        ),
     )
 
 

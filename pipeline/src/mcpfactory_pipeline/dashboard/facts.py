@@ -76,7 +76,7 @@ class RunFacts:
         logs: logs of steps that still exist on this machine, by (server, stage).
         going: True if the run's process exists, even before the first event.
         waits: server → the run that blocks this server, or "" if unknown.
-        kept: IDs of the events of failed steps whose logs were not overwritten.
+        kept: IDs of the events of finished steps whose logs were not overwritten.
         needs: stage → all required stages, without approvals.
     """
 

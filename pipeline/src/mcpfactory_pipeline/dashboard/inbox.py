@@ -73,6 +73,7 @@ class InboxEntry:
     decision: str
     precondition: str
     log: str = ""
+    risks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +111,14 @@ class InboxPage:
 
     The most blocking items come first, then the oldest items. Items with the same cause are grouped.
 
-    `waiting` is the number of servers with pending items. `next` are the most likely next commands. `whose` selects
+    `waiting` is the number of servers with pending items, and `breaking` the number of items that break callers. `next` are the most likely next commands. `whose` selects
     items that this person can process.
     """
 
     workspace: str
     servers: int
     waiting: int
+    breaking: int
     counts: tuple[KindCount, ...]
     total: int
     query: str
@@ -142,6 +144,7 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
         workspace=facts.name,
         servers=len(facts.servers),
         waiting=len({item.server for item in items}),
+        breaking=sum("breaking" in item.risks for item in items),
         counts=tuple(KindCount(name, numbers[name]) for name in KINDS if numbers[name]),
         total=len(items),
         query=query,
@@ -170,13 +173,15 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 class _Whom:
     def __init__(self, facts: WorkspaceFacts) -> None:
-        self.channels = {channel.name: channel.approvers for channel in facts.channels}
+        self.channels = {channel.name: channel for channel in facts.channels}
         self._servers = {server.name: server for server in facts.servers}
 
     def names(self, item: InboxItem) -> tuple[str, ...]:
         if item.kind == "approval":
-            approvers = self.channels.get(item.about, ())
+            approvers = self.channels[item.about].approvers if item.about in self.channels else ()
             return tuple(name for name in approvers if not self._has_approved(item, name))
+        if item.kind in {"ready", "hold"} and item.about in self.channels and self.channels[item.about].operators:
+            return self.channels[item.about].operators
         return self._servers[item.server].owners if item.server in self._servers else ()
 
     def of(self, item: InboxItem) -> str:
@@ -210,6 +215,7 @@ def _groups(entries: Iterable[InboxEntry]) -> Iterator[InboxGroup]:
 def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry:
     seconds = max(0.0, (now - parse_time(item.since)).total_seconds()) if item.since and now else None
     icon, tone, _ = _KINDS[item.kind]
+    tone = "bad" if "breaking" in item.risks else tone
     return InboxEntry(
         kind=item.kind,
         icon=icon,
@@ -225,6 +231,7 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
         decision=decision_page_channel(item, people.channels),
         precondition=item.precondition,
         log=people.log(item),
+        risks=item.risks,
     )
 
 

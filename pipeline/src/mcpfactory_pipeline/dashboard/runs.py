@@ -18,12 +18,15 @@ from mcpfactory_pipeline.dashboard.facts import (
     ShownStatus,
     outcome_status,
     paginate,
+    shorten,
 )
 from mcpfactory_pipeline.plan.stage import RUN_ENDED
 from mcpfactory_pipeline.state.event_schema import RUN_DIED, STAGE_START, Event
 
 _SILENT: Final = "the stage started, but its end was not recorded"
 _LINES: Final = 60  # maximum number of runs per page
+_NAMED: Final = 3  # maximum number of servers and of failures of a run in the list
+_TEXT: Final = 120  # maximum number of characters of a failure in the list
 _SERVERS: Final = 12  # maximum number of servers per page; with the longest texts, a page stays below 100 kB
 
 
@@ -35,7 +38,7 @@ class StageAttempt:
         start: seconds between the start of the run and the start of the attempt.
         seconds: duration, or None if unknown. For a running step, `seconds` is the time until now.
         log: end of the step's output. Pages about several servers omit the output of finished steps.
-        kept: True for a failed step whose log exists.
+        kept: True for a finished step whose log exists.
     """
 
     server: str
@@ -104,7 +107,7 @@ class RunPage:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One run in the list of all runs."""
+    """One run in the list of all runs. `names` are its first servers, and `failed` its first failures."""
 
     run: str
     status: ShownStatus
@@ -113,6 +116,8 @@ class RunRow:
     actor: str
     servers: int
     steps: int
+    names: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +196,24 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
     first, last = min(every, key=_id), max(every, key=_id)
     ends = [event for event in every if event["event"] != STAGE_START]
     latest = {(run, server, str(one.get("stage", ""))): one for server, some in events.items() for one in some}
-    statuses = (_last_status(event, working=step in at_work) for step, event in latest.items())
-    worst = min(statuses, key=lambda status: status.rank)
+    statuses = {step: _last_status(event, working=step in at_work) for step, event in latest.items()}
+    worst = min(statuses.values(), key=lambda status: status.rank)
+    bad = [step for step, status in statuses.items() if status.tone == "bad"][:_NAMED]
+    causes = {step: str(latest[step].get("message") or statuses[step].word) for step in bad}
+    failed = tuple(f"{server} {stage}: {shorten(causes[run, server, stage], _TEXT)}" for _, server, stage in bad)
     spent = round(id_creation_time(_id(last)) - id_creation_time(_id(first)), 3)
     seconds = max(spent, max((float(e.get("seconds", 0)) for e in ends), default=0.0))
-    return RunRow(run, worst, str(first["at"]), seconds, str(first.get("actor", "")), len(events), len(ends))
+    return RunRow(
+        run,
+        worst,
+        str(first["at"]),
+        seconds,
+        str(first.get("actor", "")),
+        len(events),
+        len(ends),
+        tuple(sorted(events))[:_NAMED],
+        failed,
+    )
 
 
 def _last_status(last: Event, *, working: bool) -> DisplayedStatus:

@@ -457,7 +457,10 @@ def _requirements(channel: ChannelPolicy) -> str:
             pluralize(channel.approvals, "approval")
             + (f" of {', '.join(channel.approvers)}" if channel.approvers else "")
         )
-    return "; ".join(words) or "checks that passed"
+    words = words or ["checks that passed"]
+    if channel.operators:
+        words.append(f"operators: {', '.join(channel.operators)}")
+    return "; ".join(words)
 
 
 def _verdict(report: Mapping[str, Any]) -> ValidationSummary:

@@ -35,6 +35,8 @@ _COMMANDS: Final = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ "
     r"-/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
+_TRACEBACK: Final = re.compile(r"\s*Traceback \(")
+_CHAINED: Final = 5  # maximum number of lines between an exception and the traceback that it caused
 _MANIFEST: Final = "/_generated/manifest.json"
 
 
@@ -205,7 +207,7 @@ def log_page(facts: LogFacts, stream: BinaryIO, *, query: str = "", page: str = 
     stream.seek(unread)
     lines = strip_terminal_codes(stream.read(_READ)).removesuffix("\n").split("\n") if size else []
     starts = _page_starts(lines, range(len(lines)))
-    wrong = next((number for number, line in enumerate(lines) if _is_wrong(line)), -1)
+    wrong = _first_error(lines)
     shown: Sequence[int] = range(len(lines))
     first = len(starts) if wrong < 0 else bisect_right(starts, wrong)
     if query:
@@ -233,6 +235,20 @@ def log_page(facts: LogFacts, stream: BinaryIO, *, query: str = "", page: str = 
             for at in shown[parts[number - 1] : parts[min(number, len(parts) - 1)]]
         ),
     )
+
+
+def _first_error(lines: Sequence[str]) -> int:
+    """Return the index of the first line about an error, or -1. In a traceback, this is the line of the exception."""
+    found = next((number for number, line in enumerate(lines) if _is_wrong(line)), -1)
+    last = len(lines) - 1
+    while 0 <= found < last and _TRACEBACK.match(lines[found]):
+        indent = lines[found].partition("Traceback")[0] + " "
+        end = next(
+            (at for at in range(found + 1, last) if lines[at].strip() and not lines[at].startswith(indent)), last
+        )
+        # another traceback follows if the exception caused a second one
+        found = next((at for at in range(end + 1, min(end + _CHAINED, last)) if _TRACEBACK.match(lines[at])), end)
+    return found
 
 
 def _is_wrong(line: str) -> bool:

@@ -239,7 +239,7 @@ class WorkspaceReader:
         running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
         if server or len(found) <= _DETAILED:
             found = {name: [_detailed(workspace, name, event) for event in events] for name, events in found.items()}
-        logs = _logs(workspace, store, run, server) if server else {}
+        logs = _logs(workspace, store, run, next(iter(found))) if len(found) == 1 else {}
         for name, stages in running.items():
             logs |= {(name, stage): read_log(log_file(workspace, name, stage)) for stage in stages}
         waits = awaited_servers(store.locks, run) if going else {}
@@ -478,15 +478,14 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
 def _kept_logs(
     workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
 ) -> Iterator[str]:
-    """Yield the event IDs of failed steps whose logs have not been overwritten."""
+    """Yield the event IDs of steps whose logs have not been overwritten."""
     for server, events in found.items():
-        wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
-        if wrong:
-            last = {str(one.get("stage")): one["id"] for one in histories[server] if one["event"] in _STEP_EVENTS}
-            for one in wrong:
-                stage = str(one.get("stage"))
-                if last[stage] == one["id"] and log_file(workspace, server, stage).is_file():
-                    yield str(one["id"])
+        last = {str(one.get("stage")): one["id"] for one in histories[server] if one["event"] in _STEP_EVENTS}
+        for one in events:
+            stage = str(one.get("stage"))
+            ended = one["event"] == "stage.finished" and last[stage] == one["id"]
+            if ended and log_file(workspace, server, stage).is_file():
+                yield str(one["id"])
 
 
 def _hash_log(file: Path) -> str:

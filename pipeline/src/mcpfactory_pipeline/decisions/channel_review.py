@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from zipfile import BadZipFile
 
+from mcpfactory_pipeline.build.wheels import read_dist_info
 from mcpfactory_pipeline.channels.contract import BreakingChanges, find_breaking_changes
 from mcpfactory_pipeline.decisions.stage_decision import approval_stage_blockers
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_stage_inputs, stale_checks
 from mcpfactory_pipeline.plan.gates import describe_broken_contract
 from mcpfactory_pipeline.plan.plan import required_checks, required_stages
 from mcpfactory_pipeline.plan.policy import PromotionBlocker, approve_command, find_promotion_blockers
-from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.plan.stage import Stage, offered_file_name
 from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.timeline import decisions_about
@@ -100,6 +104,32 @@ class ChannelReview:
     def breaking(self, candidate: str) -> BreakingChanges:
         """Return the changes that break callers of the channel's release."""
         return find_breaking_changes(self.workspace, self.state, candidate, self.state.channels.get(self.policy.name))
+
+    def risks(self, candidate: str) -> tuple[str, ...]:
+        """Return the risks of a promotion: `breaking`, `waived`, `score down`, `new dependency`."""
+        offered, known = self.state.offered(self.policy.name), self.state.candidates[candidate]
+        before, after = self.state.candidates.get(offered), known.summary("validate")
+        scores = [one.get("score") for one in (before.summary("validate") if before else {}, after)]
+        found = {
+            "breaking": self.breaking(candidate).count,
+            "waived": after.get("waived"),
+            "score down": None not in scores and scores[1] < scores[0],
+            "new dependency": offered and self._dependencies(candidate) - self._dependencies(offered),
+        }
+        return tuple(name for name, value in found.items() if value)
+
+    def _dependencies(self, candidate: str) -> set[str]:
+        """Return the requirements of a candidate's wheel; empty if the wheel is not on this machine."""
+        known = self.state.candidates.get(candidate)
+        wheel = offered_file_name(known.files) if known else None
+        with suppress(OSError, BadZipFile):
+            if wheel and wheel.endswith(".whl"):
+                file = self.workspace.artifacts / self.state.server / candidate / wheel
+                return {
+                    re.split(r"[^\w.-]", one)[0]
+                    for one in read_dist_info(file, "METADATA").get_all("Requires-Dist", [])
+                }
+        return set()
 
     def has_unnamed_changes(self, candidate: str) -> bool:
         """Return True if an approval must name the changes that break callers, and no approval names all of them.

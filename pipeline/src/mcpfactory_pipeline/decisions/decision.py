@@ -36,6 +36,7 @@ from mcpfactory_pipeline.plan.policy import (
     describe_decision,
     describe_failed_checks,
     find_channel,
+    normalize_person_name,
     read_channels,
     unhold_command,
 )
@@ -49,6 +50,7 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _RECORDED: Final = ("channel", "candidate", "version")
+_HOLDING: Final = ("held", "rolled-back", "retired")  # events that hold a channel
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,17 +350,22 @@ def unhold(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Lift the hold of a channel."""
+    """Lift the hold of a channel. In the result, `hold` describes the hold."""
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_signing_key(workspace, sign_with, f"the release of {channel}", signed=decision.policy.signed)
         rests_on = decision.check_precondition()
+        require_operator(decision.policy, "lift the hold of")
         if channel not in decision.state.holds:
             held = ", ".join(sorted(decision.state.holds))
             raise PromotionError(
                 f"channel {channel} of {server} is not held",
                 hint=f"choose a held channel: {held}" if held else "mcpfactory inbox lists holds",
             )
-        return decision.record("released", None, sign_with=sign_with) | rests_on
+        since = next(
+            one["at"] for one in reversed(decision.events) if one.get("channel") == channel and one["event"] in _HOLDING
+        )
+        hold = f"{describe_decision('held', decision.state.holds[channel])}, since {since}"
+        return {**decision.record("released", None, sign_with=sign_with), "hold": hold, **rests_on}
 
 
 def retire(
@@ -388,6 +395,9 @@ def retire(
         if channel is not None and channel not in state.channels:
             raise PromotionError(f"{server} has no release in {channel}", hint="mcpfactory pipeline status")
         out = names or sorted(state.channels)
+        for known in read_channels(workspace):
+            if known.name in out:
+                require_operator(known, f"retire {server} from")
         if not dry_run:
             for name in out:
                 for project in offered_project_names(state, name):
@@ -417,6 +427,15 @@ def offered_project_names(state: ServerState, channel: str = "", *, candidate: s
     known = state.candidates.get(candidate or state.channels[channel].candidate)
     offered = offered_file_name(known.files) if known else None
     return {wheel_name(offered)} if offered else set()
+
+
+def require_operator(policy: ChannelPolicy, verb: str) -> None:
+    """Refuse an actor who is not an operator of the channel. Without operators, everybody is permitted."""
+    if policy.operators and normalize_person_name(current_actor()) not in map(normalize_person_name, policy.operators):
+        raise PromotionError(
+            f"{current_actor()} has no permission to {verb} {policy.name}",
+            hint=f"ask an operator: {', '.join(policy.operators)} (mcpfactory.toml); {describe_actor()}",
+        )
 
 
 def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool = False) -> None:

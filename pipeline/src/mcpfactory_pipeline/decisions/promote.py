@@ -14,7 +14,7 @@ from mcpfactory_pipeline.channels.candidate import (
     verify_candidate_files,
 )
 from mcpfactory_pipeline.decisions.channel_review import is_older_than_offer, pending_candidate
-from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision
+from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision, require_operator
 from mcpfactory_pipeline.decisions.integrity import refuse_faults, require_integrity
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
 from mcpfactory_pipeline.plan.policy import PromotionBlocker, approve_command, describe_decision, unhold_command
@@ -52,6 +52,7 @@ def promote(
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.check_precondition(chosen)
+        require_operator(decision.policy, "promote to")
         if decision.state.offered(channel) == chosen:
             _fill_channel(decision, chosen)
             return {**decision.about(chosen), "already": True, "pruned": {}, "callers": "", **rests_on}
@@ -183,6 +184,8 @@ def rollback(
     """
     with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
         rests_on = decision.check_precondition()
+        if stage is None:
+            require_operator(decision.policy, "roll back")
         unwanted = (
             {}
             if candidate and decision.policy.source is None

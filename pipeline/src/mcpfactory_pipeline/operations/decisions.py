@@ -383,12 +383,14 @@ class Unhold(Decision):
     title: ClassVar[str] = "Lift the hold"
     question: ClassVar[str] = "Lift the hold of {channel} of {server}? It can move again."
 
+    reason: RequiredReason
     sign_with: SignWith = None
 
     def run(self, context: OperationContext) -> DecisionResult:
         """Lift the hold."""
         made = decision.unhold(context.workspace, self.server, self.channel, **self._arguments(context))
-        return _result(made, "{channel} of {server} is no longer held")
+        details = (f"{self.channel} was {made['hold']}",)
+        return _result(made, "{channel} of {server} is no longer held", details=details)
 
 
 DECISIONS: Final[tuple[type[Decision], ...]] = (Approve, Reject, Promote, Rollback, Hold, Unhold)
@@ -423,7 +425,7 @@ class Retire(Operation):
         out = ", ".join(made["channels"]) or "no channel"
         if made["retired"]:
             return RetireResult(message=f"{self.server} is retired, and out of {out}", **made)
-        again = Unhold(server=self.server, channel=self.channel).command_line()
+        again = Unhold(server=self.server, channel=self.channel, reason="…").command_line()
         details = (f"when the channel may move again: {again}",)
         return RetireResult(message=f"{self.server} is out of {out}, which is held", details=details, **made)
 

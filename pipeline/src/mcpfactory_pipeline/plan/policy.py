@@ -187,7 +187,7 @@ def approve_command(server: str, channel: ChannelPolicy, candidate: str) -> str:
 
 def unhold_command(server: str, channel: ChannelPolicy) -> str:
     """Return the command that lifts the hold of a channel."""
-    return f"mcpfactory pipeline unhold {server} --channel {channel.name}" + signing_option(signed=channel.signed)
+    return f"mcpfactory pipeline unhold {server} --channel {channel.name} --reason '…'{signing_option(signed=channel.signed)}"
 
 
 def describe_decision(what: str, made: Mapping[str, Any]) -> str:

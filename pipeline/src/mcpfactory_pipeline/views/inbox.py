@@ -121,6 +121,7 @@ class InboxItem(JsonRecord):
 
     `about` is a stage, a channel or a kind of drift. `since` is None if the time is unknown. `waited` is the waiting
     time in seconds. For a decision, `precondition` is the token of the shown state (`decisions.precondition`), else "".
+    `risks` are the risks of a pending promotion.
     """
 
     kind: str
@@ -131,6 +132,7 @@ class InboxItem(JsonRecord):
     since: str | None = None
     waited: float | None = None
     precondition: str = ""
+    risks: tuple[str, ...] = ()
 
 
 def read_inbox(
@@ -442,7 +444,9 @@ class InboxReader:
             words = "; ".join(blocker.message for blocker in blockers)
             if not blockers and not review.stale(candidate):
                 command = f"mcpfactory pipeline promote {state.server} --channel {channel.name}"
-                yield InboxItem("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
+                message = f"{what} is ready for {channel.name}"
+                risks = review.risks(candidate)
+                yield InboxItem("ready", state.server, channel.name, message, command, risks=risks)
             elif "gate" in kinds and not kinds & {"hold", "drift", "check", "rejection"}:
                 yield InboxItem(
                     "gate", state.server, channel.name, f"{what} for {channel.name}: {words}", blockers[0].command
@@ -450,7 +454,8 @@ class InboxReader:
             elif "approval" in kinds and kinds <= {"approval", "soak"}:
                 command = next(blocker.command for blocker in blockers if blocker.kind == "approval")
                 message = f"{what} for {channel.name}: {words}"
-                yield InboxItem("approval", state.server, channel.name, message, command)
+                risks = review.risks(candidate)
+                yield InboxItem("approval", state.server, channel.name, message, command, risks=risks)
 
     def _holds(self, state: ServerState) -> Iterator[InboxItem]:
         for channel in sorted(self.channels, key=lambda channel: channel.name):

@@ -82,16 +82,13 @@ class SuggestionValidator:
                 clock=context.clock,
                 head=self.head(),
             )
-        elif isinstance(operation, Approve | Reject):
-            if operation.sign_with is None:
-                with acting_as(self._decider(operation)):
-                    operation.run(context)
         elif isinstance(operation, Run):
             if not (operation.force or operation.again) and not self.row.get("stale"):
                 server = self.state.server
                 raise NotFoundError(f"{server} has no stages to run", hint=f"mcpfactory pipeline status {server}")
         elif isinstance(operation, _TRIED) and getattr(operation, "sign_with", None) is None:
-            operation.run(context)
+            with acting_as(self._decider(operation)):
+                operation.run(context)
 
     def replace_refused_command(self, command: str) -> tuple[str, PipelineError | None]:
         """Return a command that would succeed, and the first refusal or None.
@@ -109,7 +106,11 @@ class SuggestionValidator:
             refused = self.refusal(command)
         return (f"mcpfactory pipeline status {self.state.server}", first) if refused else (command, first)
 
-    def _decider(self, operation: Approve | Reject) -> str:
+    def _decider(self, operation: Operation) -> str:
+        """Return a person who may perform the operation."""
+        if not isinstance(operation, Approve | Reject):
+            name = getattr(operation, "channel", "")
+            return self.eligible_approver(find_channel(self.channels, name).operators if name else (), {})
         if operation.stage:
             known = next((one for one in self.stages if one.name == operation.stage), None)
             approvers = known.approval.approvers if known and known.approval else ()

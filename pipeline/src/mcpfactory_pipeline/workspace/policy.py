@@ -150,6 +150,11 @@ class ChannelPolicy(Settings):
         description="people who can approve, by their name in the history (`MCPFACTORY_ACTOR`, else Git's `user.name`) [default: anyone]",
         examples=[["Ada"]],
     )
+    operators: Names = Field(
+        default=(),
+        description="people who can promote, roll back, retire and lift holds, also through agents [default: anyone]; anyone can hold the channel",
+        examples=[["Ada"]],
+    )
     signed: bool = Field(
         default=False,
         description="decisions count only if signed with a key in `pipeline/allowed_signers`",

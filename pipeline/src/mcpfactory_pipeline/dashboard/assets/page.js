@@ -162,13 +162,17 @@ function comeBack() {
   const place = `row ${location.pathname}`;
   addEventListener("pagehide", () => {
     const row = document.querySelector(".row.current") || document.activeElement.closest(".row");
-    try { sessionStorage.setItem(place, row?.querySelector(".open")?.getAttribute("href") || ""); } catch { /* no storage in this browser */ }
+    const left = [[...document.querySelectorAll("[data-rows] .row")].indexOf(row), row?.querySelector(".open")?.getAttribute("href") || ""];
+    try { sessionStorage.setItem(place, JSON.stringify(left)); } catch { /* no storage in this browser */ }
   });
-  if (performance.getEntriesByType("navigation")[0]?.type === "navigate") return;
-  let left = "";
-  try { left = sessionStorage.getItem(place); } catch { /* no storage in this browser */ }
-  const link = left && [...document.querySelectorAll("[data-rows] .row .open")].find((one) => one.getAttribute("href") === left);
-  if (link) stand(link.closest(".row"));
+  const decided = document.getElementById("done"); // the page after a decision
+  if (!decided && performance.getEntriesByType("navigation")[0]?.type === "navigate") return;
+  let left = [-1, ""];
+  try { left = JSON.parse(sessionStorage.getItem(place)) || left; } catch { /* no storage in this browser */ }
+  const rows = [...document.querySelectorAll("[data-rows] .row")];
+  const same = left[1] && rows.find((one) => one.querySelector(".open")?.getAttribute("href") === left[1]);
+  const next = same || (decided && left[0] >= 0 && rows[Math.min(left[0], rows.length - 1)]);
+  if (next) stand(next);
 }
 
 function stand(row) {
