@@ -30,7 +30,9 @@ def test_a_rollback_holds_the_channel_until_it_is_released(shell):
     stage(Workspace.find(shell.folder), "books", "two")
     back = shell("pipeline", "rollback", "books", "--channel", "staging", "--reason", "two is bad")
     assert (back.code, first in back.out) == (0, True)
-    assert "when the channel may move again: mcpfactory pipeline unhold books --channel staging --reason '…'\n" in back.err
+    assert (
+        "when the channel may move again: mcpfactory pipeline unhold books --channel staging --reason '…'\n" in back.err
+    )
     refused = shell("pipeline", "promote", "books", "--channel", "staging")
     assert (refused.code, "staging is held by tester: two is bad" in refused.err) == (1, True)
     assert shell("pipeline", "status", "--json").data[0]["holds"] == {

@@ -11,8 +11,9 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ValidationError as CoreError
 from typing_extensions import TypedDict
 
-from mcpfactory_runtime import Image, Text, ToolResult
+from mcpfactory_runtime import Image, Server, Text, ToolResult
 from mcpfactory_runtime.server.tool_output import make_output_converter
+from mcpfactory_runtime.testing import connect
 from tests.runtime.requirements import requirement
 from tests.subtest_table import parametrize_subtests
 
@@ -107,3 +108,59 @@ def test_a_list_of_anything_may_hold_content_which_is_content_and_its_data_is_da
     assert mixed["structuredContent"] == {"result": ["a", {"n": 1}]}
     jsonschema.Draft202012Validator(schema).validate(mixed["structuredContent"])
     assert convert([1])["structuredContent"] == {"result": [1]}
+
+
+_SHELF = {"type": "object", "properties": {"books": {"type": "integer"}}, "required": ["books"]}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "value, right",
+    [
+        ({"books": 3}, True),
+        ({"books": "3"}, False),
+        ({}, False),
+        ("three", False),
+        (ToolResult("three", structured={"books": 3}), True),
+        (ToolResult("three", structured={"books": None}), False),
+        (ToolResult("three"), False),
+        (ToolResult("no shelf", is_error=True), True),
+    ],
+)
+async def test_structured_content_matches_the_authors_output_schema(value, right, caplog):
+    server = Server("shelf")
+    server.tool(lambda: value, name="count", output_schema=_SHELF)
+    async with connect(server) as client:
+        result = await client.call_tool("count")
+    assert ("internal error" in result["content"][0]["text"]) is not right
+    assert right or "output schema" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_a_complete_result_matches_the_schema_of_the_annotation(caplog):
+    server = Server("books")
+
+    @server.tool
+    def book(title: Any) -> Book:
+        return ToolResult("a book", structured={"title": title})  # type: ignore[return-value] # what is tested
+
+    async with connect(server) as client:
+        assert (await client.call_tool("book", {"title": "Emma"}))["structuredContent"] == {"title": "Emma"}
+        assert (await client.call_tool("book", {"title": 3}))["isError"]
+    assert "output schema" in caplog.text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "value", [float("nan"), [float("inf")], {"x": -float("inf")}, ToolResult("x", structured={"x": float("nan")})]
+)
+async def test_numbers_without_json_are_an_error(value, caplog):
+    server = Server("numbers")
+    server.tool(lambda: value, name="number")
+    server.tool(lambda: "NaN or Infinity", name="text")
+    server.tool(lambda: {"text": "NaN or Infinity"}, name="object")
+    async with connect(server) as client:
+        assert (await client.call_tool("number"))["isError"]
+        assert not (await client.call_tool("text")).get("isError")
+        assert not (await client.call_tool("object")).get("isError")
+    assert "NaN or infinity" in caplog.text

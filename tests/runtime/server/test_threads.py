@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from mcpfactory_runtime import Server
+from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server import threads
 from mcpfactory_runtime.server.threads import MAX_THREADS, has_running_calls, in_thread
 from mcpfactory_runtime.testing import connect
@@ -103,3 +103,22 @@ async def test_an_inline_tool_runs_on_the_event_loop_and_another_one_does_not() 
     async with connect(server) as client:
         assert (await client.call_tool("here"))["structuredContent"]["result"] is True
         assert (await client.call_tool("there"))["structuredContent"]["result"] is False
+
+
+async def test_handlers_that_wait_for_other_handlers_do_not_block_each_other() -> None:
+    server = Server("waits")
+    calls = MAX_THREADS + 5
+
+    @server.tool
+    def inner() -> str:
+        return "done"
+
+    @server.tool
+    def outer(ctx: Context) -> str:
+        answer: str = ctx.wait(ctx.call("inner"))["result"]
+        return answer
+
+    async with connect(server) as client:
+        async with asyncio.timeout(PATIENCE):
+            results = await asyncio.gather(*(client.call_tool("outer") for _ in range(calls)))
+    assert all(result["content"][0]["text"] == "done" for result in results)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.revisions import LATEST, R2025_11_25, TASKS
@@ -43,7 +44,7 @@ def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert process.wait(TIMEOUT) == 0
 
 
-@pytest.fixture(params=["memory", "http"])
+@pytest.fixture(params=["memory", "mounted", "http"])
 def transport(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -51,13 +52,18 @@ def transport(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def connect(transport: str, request: pytest.FixtureRequest) -> Connect:
-    """Return a function that opens a client in memory or over HTTP; test_restart.py covers stdio."""
+    """Return a function that opens a client in memory, in a mounted server, or over HTTP; test_restart.py covers stdio."""
     url = request.getfixturevalue("sample_url") if transport == "http" else ""
 
     @asynccontextmanager
     async def opened(**options: Any) -> AsyncIterator[Client]:
-        if transport == "memory":
-            async with connect_memory(sample.make(TaskOptions(watch=0.01)), **options) as client:
+        if transport != "http":
+            server = sample.make(TaskOptions(watch=0.01))
+            if transport == "mounted":
+                whole = Server("whole", tasks=TaskOptions(watch=0.01))
+                whole.mount(server)
+                server = whole
+            async with connect_memory(server, **options) as client:
                 yield client
         else:
             async with Client.connect_http(url, **options) as client:

@@ -108,14 +108,16 @@ class ArgumentValidator:
             return False
 
 
-def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
-    """Compile an `inputSchema`, whose root is an object. Unsupported constraints are not checked (rule 3).
+def compile_schema(schema: Mapping[str, Any], *, lenient: bool = True) -> ArgumentValidator:
+    """Compile a schema whose root is an object. Unsupported constraints are not checked (rule 3).
+
+    `lenient` repairs arguments (rule 2). An output schema needs no repairs.
 
     An unknown dialect or an unresolvable reference raises UnusableSchemaError (rule 4).
     """
     compiler = _Compiler(schema)
     try:
-        validator = SchemaValidator(compiler.root())
+        validator = SchemaValidator(compiler.root(lenient=lenient))
     except SchemaError:  # pydantic-core may refuse a combination of valid schemas
         validator = SchemaValidator(core_schema.dict_schema(strict=True))
     return ArgumentValidator(validator, tuple(properties_of(schema)))
@@ -139,9 +141,10 @@ class _Compiler:
         # Definition → other definitions that apply to the same value. The graph has no cycles.
         self._applied: dict[str, set[str]] = {}
 
-    def root(self) -> CoreSchema:
+    def root(self, *, lenient: bool) -> CoreSchema:
         body = self._root if "type" in self._root else {**self._root, "type": "object"}
-        schema = self._before(self._drop_nulls(), self.compile(body, lenient=True))
+        schema = self.compile(body, lenient=lenient)
+        schema = self._before(self._drop_nulls(), schema) if lenient else schema
         while self._waiting:  # no recursion, because a chain of references may be long
             name, target, lenient = self._waiting.pop()
             self._owner, self._branched = name, False

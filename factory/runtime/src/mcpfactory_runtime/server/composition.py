@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from mcpfactory_runtime.revisions import APPS
@@ -315,11 +316,21 @@ class MountedServer:
 
 
 class _PartContext(Context):
-    __slots__ = ("_part",)
+    """Context of a call in a mounted server. It shares all attributes with the parent's context."""
 
-    def __init__(self, context: Context, part: ServerInterface) -> None:
-        self.__dict__ = context.__dict__
-        self._part = part
+    __slots__ = ("_part",)
+    _part: ServerInterface
+
+    @classmethod
+    def of(cls, context: Context, part: ServerInterface) -> _PartContext:
+        """Return the context with the methods of its own class, such as those of a task."""
+        kind = type(context)
+        if not issubclass(kind, _PartContext):
+            kind = _part_class(kind)  # type: ignore[arg-type] # mypy takes the hash of instances
+        made = object.__new__(kind)
+        made.__dict__ = context.__dict__
+        made._part = part
+        return made
 
     @property
     def server(self) -> ServerInterface:
@@ -331,9 +342,14 @@ class _PartContext(Context):
         return self._part.state
 
 
+@cache
+def _part_class(kind: type[Context]) -> type[_PartContext]:
+    return type(f"Part{kind.__name__}", (_PartContext, kind), {"__slots__": ()})
+
+
 def _tool(part: ServerInterface, inner: Tool, prefix: str) -> Tool:
     async def handler(arguments: Json, ctx: Context) -> Json:
-        return await run_in_middleware(part.registry, inner, arguments, _PartContext(ctx, part))
+        return await run_in_middleware(part.registry, inner, arguments, _PartContext.of(ctx, part))
 
     tool = Tool.from_raw_handler(f"{prefix}{inner.name}", inner.wire, handler)
     tool.scopes, tool.task, tool.defer_task = inner.scopes, inner.task, inner.defer_task
@@ -362,7 +378,7 @@ def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) 
         return handler
 
     async def run(**arguments: Any) -> Any:
-        arguments[context_name] = _PartContext(arguments[context_name], part)
+        arguments[context_name] = _PartContext.of(arguments[context_name], part)
         return await (handler(**arguments) if is_async(handler) else in_thread(handler, arguments))
 
     return run
@@ -383,7 +399,7 @@ class _Completions:
             inner = ref._replace(name=name) if ref.type == "ref/prompt" else ref
             if own.completion is None:
                 return None
-            return await _complete(own.completion, (inner, argument, context), _PartContext(ctx, self._part))
+            return await _complete(own.completion, (inner, argument, context), _PartContext.of(ctx, self._part))
         return None if self._others is None else await _complete(self._others, (ref, argument, context), ctx)
 
 

@@ -18,6 +18,7 @@ from mcpfactory_runtime.server.inputs import Elicit, Elicited, Question, Root, R
 from mcpfactory_runtime.server.resources_prompts import get_local_prompt, read_local_resource
 from mcpfactory_runtime.server.results import Message
 from mcpfactory_runtime.server.signature import InjectedParameter
+from mcpfactory_runtime.server.threads import waiting
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -264,7 +265,8 @@ class Context(InjectedParameter):
         """Run `ctx.elicit(…)` or another coroutine from a `def` handler."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("ctx.wait() works only in def handlers\nhint: use await in an async def handler")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        with waiting():
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     # -- tasks (overridden by `TaskContext`) ---------------------------------------------------------------------
 

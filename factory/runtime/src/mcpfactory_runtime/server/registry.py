@@ -20,7 +20,12 @@ from mcpfactory_runtime.server.signature import (
     result_annotation,
     unwrap_partial,
 )
-from mcpfactory_runtime.server.tool_output import Converter, make_output_converter, unstructured_result
+from mcpfactory_runtime.server.tool_output import (
+    Converter,
+    check_structured_content,
+    make_output_converter,
+    unstructured_result,
+)
 from mcpfactory_runtime.server.uri_template import STRAY_PERCENT, UriTemplate, normalize_uri
 from mcpfactory_runtime.types import Json
 
@@ -169,6 +174,8 @@ class Tool:
         tool.is_async = is_async(tool.handler)
         tool.inline, tool.timeout = inline, timeout
         _check_running(tool)
+        if "outputSchema" in wire:
+            convert = check_structured_content(convert, wire["outputSchema"], only_complete=output_schema is None)
         tool.convert = convert
         if scopes:
             from mcpfactory_runtime.auth.tokens import merge_scopes  # noqa: PLC0415 - only for tools that ask for scopes
@@ -179,6 +186,8 @@ class Tool:
                 raise ValueError(f"tool {tool.name}: task cannot be {task!r}\nhint: use 'optional' or 'required'")
             wire["execution"] = {"taskSupport": task}
             tool.task, tool.defer_task = task, defer_task
+        elif defer_task:
+            raise ValueError(f"tool {tool.name}: defer_task requires task\nhint: add task='optional' or 'required'")
         return tool
 
 

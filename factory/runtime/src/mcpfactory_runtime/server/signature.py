@@ -129,7 +129,10 @@ def read_signature(handler: Handler) -> Signature:
     description, sentences = read_docstring(inspect.getdoc(unwrap_partial(handler)))
     parameters: dict[str, tuple[Any, Any, bool]] = {}
     context = None
+    bound = handler.keywords if isinstance(handler, partial) else {}
     for parameter in inspect.signature(handler).parameters.values():
+        if parameter.name in bound:  # callers must not replace a value that the author has chosen
+            continue
         annotation = hints.get(parameter.name, Any)
         if parameter.name == "self" and not parameters and "self" not in hints:
             raise TypeError(

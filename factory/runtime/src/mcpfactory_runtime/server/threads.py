@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
@@ -37,6 +37,19 @@ def in_background(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any])
     task = asyncio.get_running_loop().create_task(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Allow one more worker thread while the handler in this thread waits for the event loop.
+
+    Without it, handlers that wait for other handlers could occupy all threads, and wait for ever.
+    """
+    _workers.change_waiting(1)
+    try:
+        yield
+    finally:
+        _workers.change_waiting(-1)
 
 
 def has_running_calls() -> bool:
@@ -74,24 +87,38 @@ class _Workers:
         self.calls = 0
         """Number of calls that run or wait."""
         self._threads = 0
+        self._most = MAX_THREADS
         self._lock = threading.Lock()
         self._waiting: SimpleQueue[_Work] = SimpleQueue()
 
     def put(self, work: _Work) -> None:
         """Queue a call, and start a thread for the call if no thread is free."""
         with self._lock:
-            if self.calls >= self._threads and self._threads < MAX_THREADS:
-                try:
-                    threading.Thread(target=self._run, name="handler", daemon=True).start()
-                    self._threads += 1
-                except RuntimeError:  # the operating system refuses to start another thread
-                    if not self._threads:
-                        raise
+            self._start_if_needed(self.calls + 1)
             self.calls += 1
         self._waiting.put(work)
 
+    def change_waiting(self, by: int) -> None:
+        """Change the number of threads whose handlers wait, and start a thread if a call waits for a thread."""
+        with self._lock:
+            self._most += by
+            self._start_if_needed(self.calls)
+
+    def _start_if_needed(self, calls: int) -> None:
+        if calls > self._threads and self._threads < self._most:
+            try:
+                threading.Thread(target=self._run, name="handler", daemon=True).start()
+                self._threads += 1
+            except RuntimeError:  # the operating system refuses to start another thread
+                if not self._threads:
+                    raise
+
     def _run(self) -> None:
         while True:
+            with self._lock:
+                if self._threads > self._most:
+                    self._threads -= 1
+                    return
             work = self._waiting.get()
             value, error = work.run()
             with self._lock:

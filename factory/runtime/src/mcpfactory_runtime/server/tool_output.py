@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 from base64 import b64encode
-from collections.abc import Callable, Sequence
-from typing import Any, Final, get_args, get_origin
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from pydantic_core import PydanticSerializationError, SchemaValidator, to_json
 
@@ -17,6 +17,9 @@ from mcpfactory_runtime.protocol.jsonrpc import replace_surrogates
 from mcpfactory_runtime.schemas.builtin_types import builtin_schema
 from mcpfactory_runtime.server.results import Content, ToolResult, content_blocks
 from mcpfactory_runtime.types import Json
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.schemas.validation import ArgumentValidator
 
 Converter = Callable[[Any], Json]
 
@@ -57,7 +60,7 @@ def unstructured_result(value: Any) -> Json:
     structured content. In a list with content blocks, all other items become text blocks.
     """
     if isinstance(value, ToolResult):
-        return value.to_dict()
+        return _complete_result(value)
     if value is None:
         return {"content": []}
     if isinstance(value, str | Content):
@@ -80,9 +83,57 @@ def _base64(value: bytes | bytearray) -> str:
     return b64encode(value).decode("ascii")
 
 
+def check_structured_content(
+    convert: Converter, schema: Mapping[str, Any], *, only_complete: bool = False
+) -> Converter:
+    """Return a converter that also checks structured content against an output schema (tools, §Output Schema).
+
+    With `only_complete`, it checks only results that the tool made itself (`ToolResult`).
+
+    Raises:
+        TypeError: (when the converter is called) the structured content is missing, or does not match the schema.
+    """
+    validator: ArgumentValidator | None = None
+
+    def checked(value: Any) -> Json:
+        nonlocal validator
+        result = convert(value)
+        if result.get("isError") or (only_complete and not isinstance(value, ToolResult)):
+            return result
+        if not isinstance(data := result.get("structuredContent"), dict):
+            raise TypeError("the result has no structured content, which the tool's output schema describes")
+        if validator is None:
+            from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for such results
+
+            validator = compile_schema(schema, lenient=False)
+        try:
+            validator.validate(data)
+        except ValueError as error:
+            raise TypeError(f"the result does not match the tool's output schema: {error}") from None
+        return result
+
+    return checked
+
+
+def _complete_result(value: ToolResult) -> Json:
+    result = value.to_dict()
+    if "structuredContent" in result:
+        _json_text(result["structuredContent"])
+    return result
+
+
 def _json_text(value: Any) -> str:
+    """Return JSON, and raise TypeError for values without JSON, such as NaN."""
     try:
-        return to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
+        text = to_json(value, inf_nan_mode="constants", bytes_mode="base64").decode()
+        # These words can also be in a string.
+        if ("NaN" in text or "Infinity" in text) and text.encode() != to_json(
+            value, inf_nan_mode="null", bytes_mode="base64"
+        ):
+            raise TypeError(
+                "the result contains NaN or infinity, which JSON does not have\nhint: return None or a text"
+            )
+        return text
     except PydanticSerializationError as error:
         if (whole := replace_surrogates(value)) is not value:
             return _json_text(whole)
@@ -96,7 +147,7 @@ def _json_text(value: Any) -> str:
 def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
     def convert(value: Any) -> Json:
         if isinstance(value, ToolResult):
-            return value.to_dict()
+            return _complete_result(value)
         try:
             data = plain(value)
         except ValueError as error:
