@@ -136,6 +136,9 @@ async def test_a_slash_instead_of_an_empty_path_does_not_make_another_issuer(lis
         login = oauth(at, client_id="me", client_secret="s", issuer=f"{at.base}{listed}")
         async with client(at, oauth=login) as mcp:
             await mcp.call_tool("t")
+        at.redirect = {"iss": f"{at.base}{listed}"}
+        with pytest.raises(OAuthError, match="RFC 9207"):  # the parameter must equal the issuer exactly
+            await client(at, oauth=oauth(at, issuer=at.base)).__aenter__()
         at.metadata = {"issuer": f"{at.base}/tenant"}
         with pytest.raises(OAuthError, match="has another issuer"):
             await client(at, oauth=oauth(at, issuer=at.base)).__aenter__()

@@ -124,7 +124,7 @@ def _code(url: str, state: str, server: AuthorizationServer) -> str:
     issuer = answered.get("iss")
     if issuer is None and server.names_issuer:
         raise OAuthError("issuer_mismatch", f"the response does not name {server.issuer} as its issuer (RFC 9207)")
-    if issuer is not None and server.issuer and not is_same_issuer(issuer, server.issuer):
+    if issuer is not None and server.issuer and issuer != server.issuer:
         raise OAuthError("issuer_mismatch", f"the response is not from {server.issuer} (RFC 9207)")
     if "error" in answered:
         raise _refusal(answered, f"{server.name} refused")

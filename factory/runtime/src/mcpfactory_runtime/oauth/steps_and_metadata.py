@@ -169,7 +169,8 @@ def origin(url: str) -> str:
 def is_same_issuer(one: str, other: str) -> bool:
     """Return True if two issuers are equal, or differ only in `/` and an empty path (RFC 3986 §6.2.3).
 
-    Both have the same metadata URL. Many servers add the slash to the issuer in their resource metadata.
+    Both have the same metadata URL. Many servers add the slash to the issuer in their resource metadata. For the
+    parameter `iss` of a redirect, RFC 9207 requires an exact comparison instead.
     """
     return _without_root_slash(one) == _without_root_slash(other)
 
