@@ -6,6 +6,7 @@
   python -m benchmarks.trials faults             disk full, read-only, clock set back, damaged files: a table
   python -m benchmarks.trials installed          each way to install the factory, in an empty home, and the whole road from there
   python -m benchmarks.trials first-push         each job of the workflows that init and ci write, by hand, as it is pushed
+  python -m benchmarks.trials review             pull requests, a merge queue and results on a protected branch: each job by hand
   python -m benchmarks.trials gate               what must not come into a channel, or be believed: the table of attempts
   python -m benchmarks.trials fork               a pull request from a fork, played out: what it steals, plants and forges; and its mutants
   python -m benchmarks.trials team --times 100   two developers and CI, with merges of Git; steps
@@ -37,6 +38,7 @@ from benchmarks.trials import (
     kills,
     mutants,
     pull_request,
+    reviewed_merges,
     team,
     two_processes,
 )
@@ -48,6 +50,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "faults": (faults.run, 1),
     "installed": (installation.run, 1),
     "first-push": (first_push.run, 1),
+    "review": (reviewed_merges.run, 1),
     "gate": (gate.run, 1),
     "fork": (pull_request.run, 1),
     "team": (team.run, 100),

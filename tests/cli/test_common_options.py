@@ -18,7 +18,7 @@ def test_help_in_a_pipe_has_whole_lines(empty):
     listed = {line.split()[0]: line for line in empty("--help").out.splitlines() if line.startswith("  ")}
     assert listed["update"].endswith("template changed")
     assert [line for line in listed.values() if "..." in line] == []
-    assert any("vendored" in line and "else vendored]" in line for line in empty("init", "--help").out.splitlines())
+    assert any("vendored" in line and "default: vendored]" in line for line in empty("init", "--help").out.splitlines())
 
 
 def test_the_version_is_one_line(empty):

@@ -17,7 +17,7 @@ def test_the_first_push_is_green(tmp_path, monkeypatch):
     pushed.push("A server")
     ran = pushed.github()
     assert list(faults("first push", ran, GITHUB)) == []
-    assert "pip install tools/mcpfactory/" in ran["plan"].log
+    assert "pip install --require-hashes " in ran["keep"].log
     assert "Pipeline: state and history of this run [skip ci]" in pushed.kept()[0]
 
 
@@ -31,6 +31,7 @@ CONTEXT = {"needs": {"plan": {"result": "success", "outputs": {"jobs": "2"}}}, "
         ("!cancelled() && needs.plan.result == 'success'", True),
         ("github.ref == 'refs/heads/it''s' || needs.nobody.outputs.x", ""),
         ("fromJSON('[1]')", [1]),
+        ("startsWith(github.ref, 'refs/') && '--yes' || '--no'", "--yes"),
     ],
 )
 def test_expressions_mean_what_they_mean_at_the_provider(expression, value):

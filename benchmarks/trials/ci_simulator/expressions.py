@@ -22,7 +22,7 @@ def evaluate(expression: str, context: Mapping[str, Any], functions: Mapping[str
             raise ValueError(f"not understood: {text[at:]!r} in {expression!r}")
         at = token.end()
         source.append(_translated(token[1], called=text[at:].lstrip().startswith("(")))
-    known = {"fromJSON": json.loads, **functions}
+    known = {"fromJSON": json.loads, "startsWith": str.startswith, **functions}
     return eval("".join(source), {"__builtins__": {}, "look": lambda path: _look(context, path), **known})
 
 

@@ -25,13 +25,15 @@ def run_workflow(
     only: tuple[str, ...] = (),
     base: str = "",
     queue: str = "",
+    head: str = "feature",
+    repository: str = "ada/servers",
     after: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> dict[str, JobResult]:
     """What became of each job of the workflow in `file`, when `ref` was pushed; of a matrix, each under a name with its number.
 
     With `only`, these jobs, and what they need must be among them, or in `after`: jobs that ran before, with their results and
     outputs; then what they uploaded is still there. With a `base` it is a pull request for that branch,
-    with a `queue` a merge group that was made from that commit.
+    from the branch `head` of a `repository`; with a `queue` it is a merge group that was made from that commit.
     """
     jobs = yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"]
     tag = ref.startswith("refs/tags/")
@@ -40,9 +42,16 @@ def run_workflow(
         "ref_name": ref.split("/", 2)[2],
         "event_name": "pull_request" if base else "merge_group" if queue else "push",
         "base_ref": base,
+        "head_ref": head if base else "",
+        "repository": "ada/servers",
+        "token": "token",
         "actor": "ada",
         "ref_type": tag and "tag",
-        "event": {"merge_group": {"base_sha": queue}} if queue else _event(runner, ref),
+        "event": {
+            **_event(runner, ref),
+            **({"merge_group": {"base_sha": queue}} if queue else {}),
+            **({"pull_request": {"head": {"repo": {"full_name": repository}}}} if base else {}),
+        },
     }
     artifacts = runner.folder / "artifacts"
     if not after:
@@ -134,8 +143,15 @@ class _Job:
                 ACTIONS[action](self, options)
             else:
                 self._script(step)
+        summary = self.place / "summary"
         outputs = {key: str(filled(value, self.context, {})) for key, value in self.job.get("outputs", {}).items()}
-        return JobResult(self.name, "failure" if self.failed else "success", "\n".join(self.log), outputs)
+        return JobResult(
+            self.name,
+            "failure" if self.failed else "success",
+            "\n".join(self.log),
+            outputs,
+            summary.read_text() if summary.exists() else "",
+        )
 
     def _script(self, step: Mapping[str, Any]) -> None:
         assert "${{" not in step["run"], "a value from outside would be a part of the script"

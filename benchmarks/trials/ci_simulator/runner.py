@@ -22,12 +22,13 @@ _FETCHING = re.compile(
 
 @dataclass
 class JobResult:
-    """One job: its result (success, failure, skipped), what its steps printed, and what it hands on."""
+    """One job: its result (success, failure, skipped), what its steps printed, its summary, and what it hands on."""
 
     name: str
     result: str
     log: str = ""
     outputs: dict[str, str] = field(default_factory=dict)
+    summary: str = ""
 
 
 @dataclass(frozen=True)

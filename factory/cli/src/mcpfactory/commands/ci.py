@@ -41,9 +41,7 @@ def ci(
     results: Annotated[
         bool, typer.Option(help="With --against: check a pull request that CI jobs opened with their results")
     ] = False,
-    summary: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --against: append notes for reviewers to this file")
-    ] = None,
+    summary: Annotated[Path | None, typer.Option(metavar="FILE", help="Append a Markdown summary to this file")] = None,
     release: Annotated[
         bool, typer.Option("--release", help="Write the workflow that publishes pushed release tags")
     ] = False,
