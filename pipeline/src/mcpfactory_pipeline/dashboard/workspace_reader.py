@@ -278,8 +278,9 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Return a text that changes when a state, a history or a running step changes."""
-        return hash_workspace_files(self._workspace().pipeline)
+        """Return a text that changes when a server folder, a state, a history or a running step changes."""
+        workspace = self._workspace()
+        return hash_workspace_files(workspace.pipeline, workspace.names())
 
     def forget(self) -> None:
         """Ensure that the next response about many servers has current data."""
