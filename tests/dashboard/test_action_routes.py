@@ -378,6 +378,24 @@ def test_one_person_is_not_named_twice(tmp_path: Path, other: str) -> None:
         read_access_tokens({}, file, "me")
 
 
+def test_wrong_tokens_are_limited_and_lock_nobody_else_out() -> None:
+    now = 0.0
+    access = DashboardAccess(PEOPLE, clock=lambda: now)
+    for _ in range(10):
+        with pytest.raises(AccessError, match="unknown token"):
+            access.login("guess-the-token", "10.0.0.1")
+    for wanted in (access.login, access.bearer):
+        with pytest.raises(AccessError, match="too many wrong tokens") as caught:
+            wanted("guess-another", "10.0.0.1")
+        assert caught.value.status == 429
+    assert access.login(PEOPLE["Ada"], "10.0.0.1"), "other tokens still work"
+    with pytest.raises(AccessError, match="unknown token"):
+        access.login("guess-another", "10.0.0.2")
+    now = 61.0
+    with pytest.raises(AccessError, match="unknown token"):
+        access.login("guess-another", "10.0.0.1")
+
+
 def test_sessions_and_tickets_end_with_time() -> None:
     now = 0.0
     access = DashboardAccess(PEOPLE, clock=lambda: now)

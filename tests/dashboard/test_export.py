@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.dashboard.export import export
 from tests.dashboard.conftest import WorkspaceBuilder
 from tests.system import contents
@@ -143,3 +144,22 @@ def test_the_page_of_a_server_opens_from_a_disk_without_complaints(site: Path, t
     dom = opened((site / "servers/atlas/index.html").as_uri(), tmp_path / "profile")
     assert "CONSOLE" not in dom
     assert "tool-calls.some-succeed" in dom
+
+
+def test_an_export_has_logs_only_on_request_and_no_path_of_this_machine(
+    builder: WorkspaceBuilder, tmp_path: Path
+) -> None:
+    builder.add("atlas")
+    folder = builder.workspace.artifacts / "atlas/logs"
+    folder.mkdir(parents=True)
+    (folder / "test.log").write_text("token=hunter2\n")
+    said = f"see {builder.root.resolve()}/servers/atlas/x.py"
+    known = {"logs/test.log": hash_file(folder / "test.log")}
+    builder.finished("atlas", "test", "failed", message=said, artifacts=known)
+    for logs in (False, True):
+        site = tmp_path / f"site-{logs}"
+        export(builder.root, site, logs=logs)
+        text = "".join(file.read_text("utf-8") for file in site.rglob("index.*"))
+        assert ("hunter2" in text) == logs
+        assert "see servers/atlas/x.py" in text
+        assert str(builder.root) not in text

@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from mcpfactory_pipeline.dashboard.live_updates import workspace_poll
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 from tests.dashboard.conftest import WorkspaceBuilder, serving
 from tests.dashboard.http_browser import PEOPLE, Browser
 from tests.dashboard.test_decision import shop
@@ -78,3 +80,15 @@ def test_nothing_that_a_decision_changes_is_outside_of_what_follows(shop: Worksp
         assert Still(after).kept == Still(before).kept, action
         before = after
     assert "production already offers this candidate" in after
+
+
+def test_a_server_folder_that_goes_or_comes_back_is_noticed(shop: WorkspaceBuilder) -> None:
+    reader = WorkspaceReader(shop.root, age=60.0)
+    poll, folder, away = workspace_poll(reader), shop.root / "servers/bookshop", shop.root / "away"
+    names = []
+    for move in (lambda: None, lambda: folder.rename(away), lambda: away.rename(folder)):
+        move()
+        assert poll() is not None
+        names.append([server.name for server in reader.workspace().servers])
+        assert poll() is None
+    assert names == [["bookshop"], [], ["bookshop"]]

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 import pytest
 from starlette.testclient import TestClient
 
-from mcpfactory_pipeline.base.ids import id_creation_time, new_id
+from mcpfactory_pipeline.base.ids import acting_as, id_creation_time, new_id
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.runs import gantt_chart, run_page, run_rows, runs_page
+from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from tests.dashboard.conftest import WorkspaceBuilder
@@ -150,3 +151,21 @@ def test_everything_that_can_wait_has_somebody_whom_it_waits_for_and_a_sign() ->
     shown = inbox(facts).items
     assert [one.kind for one in shown] == list(KINDS)
     assert all(one.whom and one.icon for one in shown)
+
+
+def test_who_decided_what_is_one_page_over_all_servers(four_servers: WorkspaceBuilder, client: TestClient) -> None:
+    with acting_as("Ada"):
+        decision.hold(four_servers.workspace, "bookshop", "staging", reason="=HYPERLINK(1)")
+    with acting_as("Grace"):
+        decision.hold(four_servers.workspace, "atlas", "staging", reason="too early")
+    found = client.get("/decisions/?format=json").json()
+    assert [(one["server"], one["who"]) for one in found["decisions"][:2]] == [("atlas", "Grace"), ("bookshop", "Ada")]
+    assert found["decisions"][0]["reason"] == "too early"
+    (one,) = client.get("/decisions/?format=json&who=ada&what=held&q=book").json()["decisions"]
+    assert (one["decision"], one["about"], one["server"]) == ("held", "staging", "bookshop")
+    page = client.get("/decisions/").text
+    assert "too early" in page
+    assert 'href="../decisions.csv"' in page
+    table = client.get("/decisions.csv?who=Ada").text.splitlines()
+    assert table[0] == "at,server,decision,who,about,candidate,version,reason"
+    assert table[1].endswith(",bookshop,held,Ada,staging,,,'=HYPERLINK(1)")

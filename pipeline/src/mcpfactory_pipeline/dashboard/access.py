@@ -35,6 +35,9 @@ _MAX_SESSIONS: Final = 200
 _MAX_TICKETS: Final = 256
 # Maximum number of used tickets that a session remembers, to detect a second use.
 _MAX_USED: Final = 1024
+_PREFIX: Final = 4  # characters of a token that identify a group of guesses
+_MAX_WRONG: Final = 10  # maximum number of wrong tokens with one prefix from one address in `_WRONG_SECONDS`
+_WRONG_SECONDS: Final = 60.0
 _TOKEN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"  # noqa: S105 - a message
 _PROXY: Final = "the proxy of the dashboard, which logged you in (--proxy-header)"
 
@@ -164,14 +167,15 @@ class DashboardAccess:
     def __init__(self, people: Mapping[str, str], clock: Clock = time.monotonic) -> None:
         self._people = {name: _hash(token) for name, token in people.items()}
         self._clock = clock
+        self._wrong: dict[tuple[str, str], list[float]] = {}  # (address, token prefix) → times of wrong tokens
         self._sessions: dict[str, DashboardSession] = {}
         # Person → session for programs, which have no cookies.
         self._bearers: dict[str, DashboardSession] = {}
         self._named: dict[str, DashboardSession] = {}  # person → session, for people whom the proxy authenticated
 
-    def login(self, token: str) -> str:
+    def login(self, token: str, address: str = "") -> str:
         """Return the secret of a new session."""
-        actor = self._person(token)
+        actor = self._person(token, address)
         now = self._clock()
         self._sessions = {key: one for key, one in self._sessions.items() if one.until > now}
         while len(self._sessions) >= _MAX_SESSIONS:
@@ -194,9 +198,9 @@ class DashboardAccess:
         """End a session and invalidate its tickets."""
         self._sessions.pop(_hash(secret), None)
 
-    def bearer(self, token: str) -> DashboardSession:
+    def bearer(self, token: str, address: str = "") -> DashboardSession:
         """Return the session of a program that sends its token with each request."""
-        actor = self._person(token)
+        actor = self._person(token, address)
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
 
     def named(self, person: str) -> DashboardSession:
@@ -243,12 +247,24 @@ class DashboardAccess:
         session.used[key] = None
         return found.seen
 
-    def _person(self, token: str) -> str:
+    def _person(self, token: str, address: str) -> str:
+        """Return the person of a token.
+
+        Wrong tokens are counted per address and token prefix. So people behind one proxy do not lock each other out.
+        """
+        now, key = self._clock(), (address, _hash(token[:_PREFIX]))
+        wrong = [at for at in self._wrong.pop(key, []) if at > now - _WRONG_SECONDS]
+        if len(wrong) >= _MAX_WRONG:
+            self._wrong[key] = wrong
+            raise AccessError("too many wrong tokens", hint=f"wait {_WRONG_SECONDS:g} s", status=429)
         given, found = _hash(token), ""
         for name, known in self._people.items():  # compare with every token, so that timing reveals nothing
             if hmac.compare_digest(given, known):
                 found = name
         if not found:
+            while len(self._wrong) >= _MAX_USED:
+                del self._wrong[next(iter(self._wrong))]
+            self._wrong[key] = [*wrong, now]
             raise AccessError("unknown token", hint="ask the operator of the dashboard for your token", status=401)
         return found
 

@@ -116,7 +116,7 @@ class ActionRoutes:
         program = kind.lower() == "bearer" and not _caller(request).person
         self._refuse_foreign_origin(request, program=program)
         if program:
-            return self.access.bearer(token.strip())
+            return self.access.bearer(token.strip(), _address(request))
         session = self.session(request)
         if session is None:
             raise AccessError(
@@ -183,7 +183,7 @@ class ActionRoutes:
         self._refuse_foreign_origin(request, program=False)
         given = await read_body(request)
         try:
-            secret = self.access.login(str(given.get("token", "")))
+            secret = self.access.login(str(given.get("token", "")), _address(request))
         except AccessError as error:
             if wants_json(request):
                 raise
@@ -371,6 +371,10 @@ async def _whole_body(request: Request) -> bytes:
             f"the request body timed out after {_BODY_SECONDS:g} s", hint="send the request again"
         ) from None
     return bytes(body)
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _caller(request: Request) -> ProxiedCaller:

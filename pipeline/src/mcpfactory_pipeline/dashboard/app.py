@@ -26,6 +26,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, Pipeline
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, ProxiedCaller, TrustedProxy
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, CancelRoutes, wants_json
 from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
+from mcpfactory_pipeline.dashboard.decision_log import decisions_to_csv, select_decisions
 from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.live_updates import (
     PageSnapshot,
@@ -35,7 +36,7 @@ from mcpfactory_pipeline.dashboard.live_updates import (
     workspace_poll,
 )
 from mcpfactory_pipeline.dashboard.openapi import dashboard_openapi_document
-from mcpfactory_pipeline.dashboard.pages import PAGES, Page
+from mcpfactory_pipeline.dashboard.pages import PAGES, Page, all_decisions
 from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, render, render_problem
 from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.workspace_files import open_stage_log
@@ -76,6 +77,7 @@ def create_app(
     deeds = (acting, BatchRoutes(acting), CancelRoutes(acting)) if acting else ()
     routes = [
         *(Route(page.path, _endpoint(page, reader, acting), name=page.name) for page in PAGES),
+        Route("/decisions.csv", partial(_decisions_csv, reader), name="decisions_csv"),
         Route("/servers/{name}/logs/{stage}/raw", partial(_raw_log, reader), name="raw_log"),
         *(route for some in deeds for route in some.routes()),
         *(
@@ -209,6 +211,14 @@ async def _raw_log(reader: WorkspaceReader, request: Request) -> Response:
     stream = await run_in_threadpool(stack.enter_context, open_stage_log(facts))
     headers = {"Content-Disposition": f'attachment; filename="{facts.server}-{facts.stage}.log"'}
     return StreamingResponse(_closing(stack, stream), media_type="text/plain; charset=utf-8", headers=headers)
+
+
+async def _decisions_csv(reader: WorkspaceReader, request: Request) -> Response:
+    query = truncated_query(request)
+    chosen = {"query": query.get("q", ""), "who": query.get("who", ""), "what": query.get("what", "")}
+    found = await run_in_threadpool(lambda: decisions_to_csv(select_decisions(all_decisions(reader), **chosen)))
+    headers = {"Content-Disposition": 'attachment; filename="decisions.csv"'}
+    return PlainTextResponse(found, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 def _closing(stack: ExitStack, stream: BinaryIO) -> Iterator[bytes]:

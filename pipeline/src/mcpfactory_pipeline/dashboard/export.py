@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -19,8 +20,8 @@ from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 _RECORD: Final = "assets/export.json"  # lists the files of an exported site
 
 
-def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
-    """Write the site into `out` and return the written files.
+def export(workspace_root: Path, out: Path, *, logs: bool = False) -> tuple[Path, ...]:
+    """Write the site into `out` and return the written files. With `logs`, pages of runs have the output of steps.
 
     Files of an earlier export are replaced. Other files are kept. Symbolic links are replaced, so that nothing outside
     `out` is written.
@@ -35,8 +36,8 @@ def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
         raise RefusedError(f"{out} has files that do not belong to a dashboard", hint="choose a new or empty folder")
     before, files = _read_record(out / _RECORD), [_RECORD]
     try:
-        for path, content in _site(WorkspaceReader(workspace_root, live=False)):
-            _write(out, path, content)
+        for path, content in _site(WorkspaceReader(workspace_root, live=False, logs=logs)):
+            _write(out, path, _without_root(content, workspace_root) if path.endswith((".html", ".json")) else content)
             files.append(path)
         _write(out, _RECORD, (json.dumps(sorted(files), indent=0, ensure_ascii=False) + "\n").encode())
         for path in before - set(files):
@@ -46,6 +47,14 @@ def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
             f"{error.filename} cannot be written: {error.strerror}", hint="choose a new folder"
         ) from error
     return tuple(out / path for path in files)
+
+
+def _without_root(content: bytes, root: Path) -> bytes:
+    """Return a page with paths relative to the workspace."""
+    for path in {f"{root}/", f"{root.resolve()}/"}:
+        for written in (path, html.escape(path), json.dumps(path)[1:-1]):
+            content = content.replace(written.encode(), b"")
+    return content
 
 
 def _write(out: Path, path: str, content: bytes) -> None:

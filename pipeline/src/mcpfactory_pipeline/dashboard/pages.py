@@ -11,6 +11,13 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.dashboard.actions import possible_actions
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, GraphPage, board, graph_page
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, candidate_to_decide, decidable_channels, decision_page
+from mcpfactory_pipeline.dashboard.decision_log import (
+    DECISIONS,
+    DecisionLogPage,
+    RecordedDecision,
+    decision_log_page,
+    recorded_decisions,
+)
 from mcpfactory_pipeline.dashboard.facts import STATUSES, LogFacts, ServerDetail, StoredCandidate
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
 from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, run_rows, runs_page
@@ -113,6 +120,11 @@ def _rows(reader: WorkspaceReader) -> tuple[RunRow, ...]:
         at_work = now  # read again: a stage that started during the read would appear to have crashed
 
 
+def all_decisions(reader: WorkspaceReader) -> tuple[RecordedDecision, ...]:
+    """Return the decisions of all servers, newest first."""
+    return reader.cached_from_histories("decisions", recorded_decisions)
+
+
 def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
     found = {str(event["run"]) for events in reader.histories().values() for event in events if event.get("run")}
     yield from ({"run": run} for run in sorted(found))
@@ -159,6 +171,18 @@ PAGES: Final[tuple[Page, ...]] = (
         "graph", "/graph/", "Pipeline", "Graph of stages, gates and channels, with the candidates", GraphPage,
         lambda reader, _path, query: graph_page(reader.workspace(), query=query.get("q", "")),
         (_QUERY,),
+    ),
+    Page(
+        "decisions", "/decisions/", "Decisions", "Decisions of all servers with person, reason and time", DecisionLogPage,
+        lambda reader, _path, query: decision_log_page(
+            reader.workspace_name(), all_decisions(reader), query=query.get("q", ""), **_named(query, "who", "what", "page")
+        ),
+        (
+            PageParameter("q", "Text in the name of a server, or the beginning of a candidate"),
+            PageParameter("who", "Only decisions of this person"),
+            PageParameter("what", "Only decisions of this kind", values=DECISIONS),
+            _PAGE,
+        ),
     ),
     Page(
         "server", "/servers/{name}/", "Server", "Everything about one server", ServerPage,

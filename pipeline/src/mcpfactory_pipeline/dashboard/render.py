@@ -19,6 +19,7 @@ import jinja2
 from mcpfactory_pipeline.base.text import escape_invisible
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, action_for_command
 from mcpfactory_pipeline.dashboard.board import GROUPS
+from mcpfactory_pipeline.dashboard.decision_log import DECISIONS
 from mcpfactory_pipeline.dashboard.facts import STATUSES, shorten
 from mcpfactory_pipeline.dashboard.inbox import batch_choice_value
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
@@ -66,6 +67,7 @@ _templates.globals |= {
     "policy": POLICY,
     "STATUSES": STATUSES,
     "GROUPS": tuple(GROUPS),
+    "DECISIONS": DECISIONS,
     "NAVIGATION": [page for page in PAGES if "{" not in page.path],
 }
 

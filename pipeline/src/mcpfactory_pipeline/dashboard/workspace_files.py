@@ -83,9 +83,9 @@ _IGNORED: Final = frozenset(
 )
 
 
-def hash_workspace_files(pipeline: Path) -> str:
-    """Return a hash of the names and stamps of state files, histories and run locks."""
-    digest = hashlib.sha256()
+def hash_workspace_files(pipeline: Path, servers: Sequence[str]) -> str:
+    """Return a hash of the names of servers, and of the names and stamps of state files, histories and run locks."""
+    digest = hashlib.sha256(repr(servers).encode())
     for folder in _FOLDERS:
         digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
     # A killed run changes no file, so include the active runs.

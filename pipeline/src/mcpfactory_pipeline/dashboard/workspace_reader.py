@@ -93,11 +93,13 @@ class WorkspaceReader:
     """The workspace that contains `root`. Each method raises `WorkspaceError` if the workspace does not exist.
 
     Pages about many servers reuse data for up to `age` seconds. For an export (`live` is False), data is read only
-    once, and responses have no waiting times.
+    once, and responses have no waiting times. Without `logs`, pages of runs have no output of steps.
     """
 
-    def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
-        self._root, self._age, self._live, self._clock = root, age, live, clock
+    def __init__(
+        self, root: Path, *, age: float = 0.0, live: bool = True, logs: bool = True, clock: Clock = utc_now
+    ) -> None:
+        self._root, self._age, self._live, self._logs, self._clock = root, age, live, logs, clock
         self._last: tuple[float, WorkspaceFacts] | None = None
         self._entries: dict[str, _KnownServer] = {}
         self._histories: dict[str, tuple[Stamps, list[Event]]] = {}
@@ -239,8 +241,8 @@ class WorkspaceReader:
         running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
         if server or len(found) <= _DETAILED:
             found = {name: [_detailed(workspace, name, event) for event in events] for name, events in found.items()}
-        logs = _logs(workspace, store, run, next(iter(found))) if len(found) == 1 else {}
-        for name, stages in running.items():
+        logs = _logs(workspace, store, run, next(iter(found))) if self._logs and len(found) == 1 else {}
+        for name, stages in running.items() if self._logs else ():
             logs |= {(name, stage): read_log(log_file(workspace, name, stage)) for stage in stages}
         waits = awaited_servers(store.locks, run) if going else {}
         waits = {name: other for name, other in waits.items() if server in {"", name}}
@@ -278,8 +280,9 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Return a text that changes when a state, a history or a running step changes."""
-        return hash_workspace_files(self._workspace().pipeline)
+        """Return a text that changes when a server folder, a state, a history or a running step changes."""
+        workspace = self._workspace()
+        return hash_workspace_files(workspace.pipeline, workspace.names())
 
     def forget(self) -> None:
         """Ensure that the next response about many servers has current data."""

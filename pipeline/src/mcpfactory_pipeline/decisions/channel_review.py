@@ -108,12 +108,12 @@ class ChannelReview:
     def risks(self, candidate: str) -> tuple[str, ...]:
         """Return the risks of a promotion: `breaking`, `waived`, `score down`, `new dependency`."""
         offered, known = self.state.offered(self.policy.name), self.state.candidates[candidate]
-        before, after = self.state.candidates.get(offered), known.summary("validate")
-        scores = [one.get("score") for one in (before.summary("validate") if before else {}, after)]
+        before, after = self.state.candidates.get(offered, known).summary("validate"), known.summary("validate")
+        scores = [one["score"] for one in (before, after) if "score" in one]
         found = {
             "breaking": self.breaking(candidate).count,
             "waived": after.get("waived"),
-            "score down": None not in scores and scores[1] < scores[0],
+            "score down": len(scores) > 1 and scores[1] < scores[0],
             "new dependency": offered and self._dependencies(candidate) - self._dependencies(offered),
         }
         return tuple(name for name, value in found.items() if value)

@@ -42,11 +42,13 @@ _ProxyHeader = Annotated[
         help="With --allow-actions: read the user name from this proxy header [requires MCPFACTORY_DASHBOARD_PROXY_SECRET]",
     ),
 ]
+_Logs = Annotated[bool, typer.Option("--logs", help="With --export: include the output of steps")]
 _PublicUrl = Annotated[str, typer.Option(metavar="URL", help="Public URL of the dashboard behind a proxy")]
 
 
 def dashboard(
     export: _Export = None,
+    logs: _Logs = False,
     host: Host = "127.0.0.1",
     port: Port = 8765,
     allow_actions: _AllowActions = False,
@@ -61,8 +63,10 @@ def dashboard(
     """
     workspace = selected_workspace()
     if export is not None:
-        _export(workspace.root, export, as_json=as_json)
+        _export(workspace.root, export, logs=logs, as_json=as_json)
         return
+    if logs:
+        output.usage_error("--logs requires --export", "mcpfactory dashboard --export DIR --logs")
     if (token_file or proxy_header) and not allow_actions:
         option = "--token-file" if token_file else "--proxy-header"
         output.usage_error(f"{option} requires --allow-actions", "mcpfactory dashboard --allow-actions")
@@ -94,11 +98,13 @@ def dashboard(
     server.run(sockets=[listener])
 
 
-def _export(root: Path, folder: Path, *, as_json: bool) -> None:
+def _export(root: Path, folder: Path, *, logs: bool, as_json: bool) -> None:
     from mcpfactory_pipeline.base.git import git_text
     from mcpfactory_pipeline.dashboard.export import export
 
-    files, folder = export(root, folder), folder.resolve()
+    if logs:
+        output.note("warning: logs can contain secrets; read them before you publish the files")
+    files, folder = export(root, folder, logs=logs), folder.resolve()
     if as_json:
         output.data({"folder": str(folder), "files": [str(file.resolve().relative_to(folder)) for file in files]})
         return
