@@ -115,7 +115,7 @@ _SHELF = {"type": "object", "properties": {"books": {"type": "integer"}}, "requi
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    "value, right",
+    ("value", "right"),
     [
         ({"books": 3}, True),
         ({"books": "3"}, False),

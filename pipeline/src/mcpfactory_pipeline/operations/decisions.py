@@ -277,7 +277,7 @@ class Promote(Decision):
     server: Server = ""
     candidate: Candidate = ""
     due: bool = param("Promote every candidate that the policy allows now, after one confirmation", False, omit=_SINGLY)
-    yes: bool = param("With --due, skip the confirmation prompt", False, flags=("--yes", "-y"), omit=_SINGLY)
+    yes: bool = param("Skip the confirmation prompt", False, flags=("--yes", "-y"), omit=_SINGLY)
 
     def run(self, context: OperationContext) -> PromoteResult:
         """Move the candidate. If `due` is True, move all candidates that the policy allows."""

@@ -323,7 +323,7 @@ class _PartContext(Context):
 
     @classmethod
     def of(cls, context: Context, part: ServerInterface) -> _PartContext:
-        """Return the context with the methods of its own class, such as those of a task."""
+        """Return a context that keeps the methods of the given one, such as those of a task."""
         kind = type(context)
         if not issubclass(kind, _PartContext):
             kind = _part_class(kind)  # type: ignore[arg-type] # mypy takes the hash of instances
