@@ -24,7 +24,7 @@ DECISIONS: Final = (
     "retired",
     "revived",
 )
-_SIZE: Final = 100  # maximum number of decisions per page
+_SIZE: Final = 30  # maximum number of decisions per page; with the longest texts, a page stays below 100 kB
 _FORMULA: Final = ("=", "+", "-", "@", "\t")  # spreadsheets execute cells that begin with one of these
 
 
