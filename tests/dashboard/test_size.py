@@ -11,6 +11,7 @@ import pytest
 
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.board import SORTS, board
+from mcpfactory_pipeline.dashboard.decision_log import decision_log_page, recorded_decisions
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.pages import PAGES
@@ -68,6 +69,16 @@ def test_the_other_pages_about_a_thousand_servers_are_small_too() -> None:
         < LIMIT
     )
     assert size("run", run_page(RunFacts("big", run, events)), f"/runs/{run}/") < LIMIT
+    held = {
+        "id": run,
+        "at": "2026-01-01T00:00:00Z",
+        "actor": TEXT,
+        "event": "held",
+        "channel": "c" * 40,
+        "reason": TEXT,
+    }
+    decisions = recorded_decisions({NAME: [held] * 1000})
+    assert size("decisions", decision_log_page("big", decisions), "/decisions/") < LIMIT
 
 
 def steps(run: str) -> list[dict[str, object]]:

@@ -7,6 +7,14 @@ from tests.browser.tasks.person import Person, Setting
 from tests.dates import NEXT_MONTH
 
 _DONE = "Done: "
+_STAGE = """
+[[pipeline.stages]]
+name = "read"
+kind = "approval"
+needs = []
+shows = ["file:NOTES.md"]
+message = "Are the notes correct?"
+"""
 
 
 def look_at_the_candidate(person: Person) -> None:
@@ -136,3 +144,32 @@ def two_browsers(at: Setting) -> None:
     ada.sees("Nothing was done: this has changed since you looked")
     ada.sees("rejected by Grace: prices are wrong")
     assert at.shop.decisions("bookshop")[-1] == ("rejected", "Grace")
+
+
+def lift_refused(at: Setting) -> None:
+    """Read who holds a channel and why, and be refused without the permission of an operator."""
+    config = at.shop.root / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("approvals = 1\n", 'approvals = 1\noperators = ["Grace"]\n', 1))
+    run(at.shop.root, "pipeline", "hold", "bookshop", "--channel", "production", "--reason", "audit of the year")
+    ada = at.person("Ada")
+    ada.log_in()
+    ada.sees("production is held by Grace: audit of the year")
+    ada.follow("Lift the hold bookshop")
+    ada.sees("Ada has no permission to lift the hold of production")
+    ada.sees("ask an operator: Grace")
+    assert at.shop.decisions("bookshop")[-1] == ("held", "Grace")
+
+
+def approve_stage(at: Setting) -> None:
+    """Approve the output of a stage after a look at its question and content."""
+    config = at.shop.root / "mcpfactory.toml"
+    config.write_text(config.read_text() + _STAGE)
+    (at.shop.root / "servers/torn/NOTES.md").write_text("The server keeps notes.\n")
+    ada = at.person("Ada")
+    ada.log_in()
+    ada.follow("Approve torn")
+    ada.sees("Are the notes correct?")
+    ada.sees("The server keeps notes.")
+    confirm(ada, "Approve torn")
+    last = at.shop.history("torn")[-1]
+    assert (last["event"], last["actor"], last["stage"]) == ("approved", "Ada", "read")

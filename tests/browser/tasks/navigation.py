@@ -271,3 +271,55 @@ def screen_reader(at: Setting) -> None:
         assert not jumps, f"{place} leaves out levels of headings: {jumps}"
     assert 'status: "Done' in trees["the server"] or "Done:" in trees["the server"]
     assert at.shop.decisions("bookshop")[-1] == _APPROVED
+
+
+_REASON = "the prices are wrong since Monday"
+
+
+def who_decided(at: Setting) -> None:
+    """Find who rejected a candidate and why, over all servers."""
+    run(at.shop.root, "pipeline", "reject", "bookshop", "--channel", "production", "--reason", _REASON)
+    person = at.person()
+    person.open()
+    person.follow("Decisions")
+    person.choose("Person", "Grace")
+    person.choose("Decision", "rejected")
+    person.sees(_REASON)
+    person.sees("1 of ")
+
+
+def phone_history(at: Setting) -> None:
+    """Read decisions with their reasons on a phone."""
+    run(at.shop.root, "pipeline", "reject", "bookshop", "--channel", "production", "--reason", _REASON)
+    person = at.person(**PHONE)
+    person.open()
+    person.follow("Decisions")
+    person.sees(_REASON)
+    person.sees("Grace")
+    assert person.fits()
+
+
+def deleted_folder(at: Setting) -> None:
+    """Notice that a server's folder goes and comes back, without a reload."""
+    person = at.person()
+    person.open()
+    person.follow("Board")
+    person.sees("4 of 4 shown")
+    folder, away = at.shop.root / "servers/notes", at.shop.root / "away"
+    folder.rename(away)
+    person.sees("3 of 3 shown")
+    away.rename(folder)
+    person.sees("4 of 4 shown")
+
+
+def export_without_secrets(at: Setting) -> None:
+    """Check that an export has neither logs nor paths of the machine."""
+    folder = at.shop.place / "public"
+    at.shop.told("dashboard", "--export", str(folder))
+    text = "".join(file.read_text("utf-8") for file in folder.rglob("index.*"))
+    assert "line of output" not in text
+    assert str(at.shop.root) not in text
+    inside = f"{folder.as_uri()}/"
+    person = at.person(inside=inside)
+    person.open(f"{inside}index.html")
+    person.sees(_heading(_waits(at)))

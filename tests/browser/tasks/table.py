@@ -48,5 +48,11 @@ TASKS: Final = {
     "export": DashboardTask("reads the same as files", navigation.export),
     "dark": DashboardTask("reads it in the dark", navigation.dark),
     "json": DashboardTask("takes the page as data", navigation.read_json),
+    "approve-stage": DashboardTask("approves a stage by its question and content", decisions.approve_stage),
+    "lift-hold": DashboardTask("reads who holds a channel, and is refused to lift it", decisions.lift_refused),
+    "who-decided": DashboardTask("finds who decided what, and why", navigation.who_decided),
+    "deleted-folder": DashboardTask("notices that a folder goes and comes back", navigation.deleted_folder),
+    "no-secrets": DashboardTask("exports without logs and paths", navigation.export_without_secrets),
+    "phone-history": DashboardTask("reads decisions with reasons on a phone", navigation.phone_history),
     "screen-reader": DashboardTask("approves by what is read out", navigation.screen_reader),
 }

@@ -24,7 +24,7 @@ DECISIONS: Final = (
     "retired",
     "revived",
 )
-_SIZE: Final = 100  # maximum number of decisions per page
+_SIZE: Final = 25  # maximum number of decisions per page; with the longest texts, a page stays below 100 kB
 _FORMULA: Final = ("=", "+", "-", "@", "\t")  # spreadsheets execute cells that begin with one of these
 
 
@@ -76,15 +76,16 @@ def _decision(server: str, event: Event) -> RecordedDecision:
 
 
 def select_decisions(
-    decisions: Iterable[RecordedDecision], *, query: str = "", who: str = "", what: str = ""
+    decisions: Sequence[RecordedDecision], *, query: str = "", who: str = "", what: str = ""
 ) -> list[RecordedDecision]:
     """Return the decisions about a server or candidate, of a person, and of one kind."""
     words, person = query.casefold(), normalize_person_name(who)
+    people = {name for name in {one.who for one in decisions} if not person or normalize_person_name(name) == person}
     return [
         one
         for one in decisions
         if (words in one.server.casefold() or one.candidate.startswith(query))
-        and person in {"", normalize_person_name(one.who)}
+        and one.who in people
         and what in {"", one.decision}
     ]
 

@@ -24,7 +24,7 @@ from mcpfactory_pipeline.plan.stage import RUN_ENDED
 from mcpfactory_pipeline.state.event_schema import RUN_DIED, STAGE_START, Event
 
 _SILENT: Final = "the stage started, but its end was not recorded"
-_LINES: Final = 60  # maximum number of runs per page
+_LINES: Final = 40  # maximum number of runs per page; with the longest texts, a page stays below 100 kB
 _NAMED: Final = 3  # maximum number of servers and of failures of a run in the list
 _TEXT: Final = 120  # maximum number of characters of a failure in the list
 _SERVERS: Final = 12  # maximum number of servers per page; with the longest texts, a page stays below 100 kB

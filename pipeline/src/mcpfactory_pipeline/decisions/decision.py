@@ -361,10 +361,9 @@ def unhold(
                 f"channel {channel} of {server} is not held",
                 hint=f"choose a held channel: {held}" if held else "mcpfactory inbox lists holds",
             )
-        since = next(
-            one["at"] for one in reversed(decision.events) if one.get("channel") == channel and one["event"] in _HOLDING
-        )
-        hold = f"{describe_decision('held', decision.state.holds[channel])}, since {since}"
+        made = [one for one in decision.events if one.get("channel") == channel and one["event"] in _HOLDING]
+        since = f", since {made[-1]['at']}" if made else ""
+        hold = f"{describe_decision('held', decision.state.holds[channel])}{since}"
         return {**decision.record("released", None, sign_with=sign_with), "hold": hold, **rests_on}
 
 
