@@ -36,6 +36,7 @@ _TASKS: Final[dict[str, tuple[str, dict[str, Any], str]]] = {
     "memory": ("remember", {"name": "Ana", "kind": "person", "facts": ["Likes tea."]}, "Likes tea."),
     "minimal": ("measure_text", {"text": "Four words are here."}, "4"),
     "search": ("search_documents", {"words": "annual leave"}, "**leave**"),
+    "sql": ("run_query", {"sql": "SELECT title FROM books WHERE price > :least", "parameters": {"least": 10}}, "Dune"),
     "sqlite": ("run_query", {"sql": "SELECT title FROM books WHERE price > ?", "parameters": [10]}, "Dune"),
     "time": ("convert_time", {"time": "2026-12-01T12:00", "from_zone": "UTC", "to_zones": ["Asia/Tokyo"]}, "21:00"),
 }
