@@ -1,10 +1,11 @@
-"""Examination of every template of `templates/`: create a server from it and run the pipeline.
+"""Examination of every template of `templates/`: create a server, run the pipeline, and do a task by the official client.
 
 It prints a line for each: the stage that it reached, score, tests, and seconds. Good is staging with 95 or more.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -14,12 +15,32 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
+from mcp import StdioServerParameters
+from mcp.client import Client
+
 from benchmarks.exam.results import Outcome, judged
 from benchmarks.exam.servers import ROOT
 
 LEAST: Final = 95
 _DOCUMENT: Final = ROOT / "docs/examples/bookshop/openapi.yaml"
 _PATIENCE: Final = 900  # seconds for one command
+_TASKS: Final[dict[str, tuple[str, dict[str, Any], str]]] = {
+    "commands": ("show_system", {"details": True}, os.uname().sysname),
+    "fetch": (
+        "read_html",
+        {"html": "<h1>News</h1><p>Open <a href=https://example.com/>now</a>.</p>"},
+        "Open [now](https",
+    ),
+    "filesystem": ("search_text", {"words": "tea"}, "Tea at four"),
+    "git": ("list_commits", {"words": "white"}, "Add white tea"),
+    "memory": ("remember", {"name": "Ana", "kind": "person", "facts": ["Likes tea."]}, "Likes tea."),
+    "minimal": ("measure_text", {"text": "Four words are here."}, "4"),
+    "search": ("search_documents", {"words": "annual leave"}, "**leave**"),
+    "sql": ("run_query", {"sql": "SELECT title FROM books WHERE price > :least", "parameters": {"least": 10}}, "Dune"),
+    "sqlite": ("run_query", {"sql": "SELECT title FROM books WHERE price > ?", "parameters": [10]}, "Dune"),
+    "time": ("convert_time", {"time": "2026-12-01T12:00", "from_zone": "UTC", "to_zones": ["Asia/Tokyo"]}, "21:00"),
+}
+"""A task for templates whose servers need no other system: tool, arguments, and a part of the result."""
 
 
 class Made(NamedTuple):
@@ -66,7 +87,23 @@ def _made(root: Path, name: str) -> Made:
     stages: dict[str, Any] = status["stages"]
     failed = next((stage for stage, one in stages.items() if one["outcome"] == "failed"), "staging")
     score = stages["validate"].get("summary", {}).get("score", 0)
+    if failed == "staging" and name in _TASKS and (said := _fault(root, name)):
+        failed = f"task: {said}"
     return Made(name, failed, score, stages["test"].get("message") or "", time.monotonic() - began)
+
+
+def _fault(root: Path, name: str) -> str:
+    """Do the template's task by the official client. Return the result if it is wrong, else ""."""
+    tool, arguments, expected = _TASKS[name]
+
+    async def call() -> str:
+        environ = {**os.environ, "XDG_DATA_HOME": str(root / "data")}
+        command = ["-m", "mcpfactory", "run", f"{name}-made", "--demo"]
+        async with Client(StdioServerParameters(command=sys.executable, args=command, cwd=root, env=environ)) as client:
+            return str(await client.call_tool(tool, arguments))
+
+    said = asyncio.run(call())
+    return "" if expected in said else said[:300]
 
 
 def _run(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
