@@ -53,6 +53,20 @@ def test_a_newer_dependency_changes_nothing_until_it_is_wanted(space: CliProcess
     assert (again["changes"], again["servers"]) == ([], {})
 
 
+def test_versions_that_fail_are_reported_and_not_kept(space: CliProcess) -> None:
+    before = lock(space).read_bytes()
+    fruit_wheel(space.folder.parent / "links", "3.0", kind="pear")
+    try:
+        done = space("pipeline", "refresh", "notes")
+        assert done.code == 1
+        assert f"notes: {NAME} 2.0 → 3.0\n" in done.out
+        assert "notes: failed\n" in done.out
+        assert lock(space).read_bytes() == before
+        assert "test" not in planned(space)
+    finally:
+        next(space.folder.parent.glob("links/*-3.0-*")).unlink()
+
+
 def test_in_a_fresh_clone_the_recorded_lock_counts(space: CliProcess) -> None:
     before = lock(space).read_bytes()
     lock(space).unlink()

@@ -101,7 +101,7 @@ def test_a_command_line_that_is_wrong_is_told_with_place_and_hint(shell: InProce
     assert done.code == 2
     error, hint = done.err.splitlines()
     assert error == "error: mcpfactory pipeline: No such command 'statsu'. Did you mean 'status'?"
-    assert hint.startswith("hint: mcpfactory pipeline plan|run|status|")
+    assert hint.startswith("hint: mcpfactory pipeline plan|run|refresh|status|")
     assert shell("inspect", "--frobnicate").err.startswith("error: mcpfactory inspect: No such option")
     assert "Decide:" in shell("pipeline").err
 

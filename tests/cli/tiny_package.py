@@ -11,10 +11,10 @@ from tests.written_packages import wheel, wheel_name
 NAME = "mcpfactory-test-fruit"  # imported as `fruit_of_tests`, to test that the two names are distinguished
 
 
-def fruit_wheel(folder: Path, version: str = "1.0") -> None:
+def fruit_wheel(folder: Path, version: str = "1.0", kind: str = "apple") -> None:
     """Write the wheel into a folder for `--find-links`."""
     folder.mkdir(exist_ok=True)
-    files = {"fruit_of_tests.py": f"kind = 'apple {version}'\n"}
+    files = {"fruit_of_tests.py": f"kind = '{kind} {version}'\n"}
     (folder / wheel_name(NAME, version)).write_bytes(wheel(NAME, version, files))
 
 

@@ -76,9 +76,10 @@ def test_each_job_may_do_what_it_must_and_no_more(jobs):
         "publish": {"contents": "read", "id-token": "write", "attestations": "write"},
         "keep": {"contents": "write"},
     }
-    assert {name for name, job in jobs.items() if "secrets." in str(job)} == {"publish"}
-    assert {name for name, job in jobs.items() if "environment" in job} == {"publish"}
-    assert jobs["publish"]["environment"] == "guarded"
+    assert {name for name, job in jobs.items() if "secrets." in str(job)} == {"publish", "keep"}
+    environments = {name: job["environment"] for name, job in jobs.items() if "environment" in job}
+    assert environments == {"publish": "guarded", "keep": "mcpfactory-keep"}
+    assert set(re.findall(r"secrets\.\w+", str(jobs["keep"]))) == {"secrets.MCPFACTORY_PUSH_TOKEN"}
     kept = {
         name: [s["with"]["persist-credentials"] for s in job["steps"] if "checkout" in s.get("uses", "")]
         for name, job in jobs.items()

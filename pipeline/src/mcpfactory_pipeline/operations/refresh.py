@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -12,6 +13,7 @@ from pydantic import Field
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_bytes, shorten_hash
 from mcpfactory_pipeline.base.text import pluralize
+from mcpfactory_pipeline.build.dependency_lock import locked_versions, resolve_dependencies, write_lock
 from mcpfactory_pipeline.channels.candidate import find_artifact
 from mcpfactory_pipeline.operations.operation import Omitted, Operation, OperationContext, OperationResult, Servers
 from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, lock_file
@@ -68,7 +70,7 @@ class Refresh(Operation):
     """Test servers with the newest dependencies.
 
     The dependencies of each server's newest candidate are resolved again. If a version changed, the stages that test
-    the candidate run with the new versions.
+    the candidate run with the new versions. If a stage fails, the candidate keeps its earlier versions.
     """
 
     command: ClassVar[str] = "pipeline refresh"
@@ -82,13 +84,16 @@ class Refresh(Operation):
         """Resolve, compare, and run the stages of the servers with changes."""
         workspace = context.workspace
         changes: list[VersionChange] = []
+        earlier: dict[str, tuple[Path, str]] = {}
         skipped: dict[str, str] = {}
         servers, broken = workspace.load_servers(self.servers or None)
         failed = {one.name: (one.message, one.hint) for one in broken}
         for server in servers:
             context.notify(f"resolving the dependencies of {server.name} …")
             try:
-                changes += _refreshed(workspace, server, dry_run=context.dry_run)
+                found, place, before = _resolved(workspace, server, dry_run=context.dry_run)
+                changes += found
+                earlier[server.name] = place, before
             except _NothingToRefreshError as reason:
                 skipped[server.name] = str(reason)
             except PipelineError as error:
@@ -103,7 +108,13 @@ class Refresh(Operation):
         )
         if context.dry_run or not changed:
             return done
-        outcome = run_pipeline(workspace, changed, reporter=context.reporter, stages=context.stages, stop=context.stop)
+        run = partial(run_pipeline, workspace, reporter=context.reporter, stages=context.stages, stop=context.stop)
+        outcome = run(changed)
+        worse = [name for name in changed if earlier[name][1] and outcome.servers.get(name) in {"failed", "errored"}]
+        for name in worse:
+            write_lock(*earlier[name])
+        if worse:
+            run(worse)
         return done.model_copy(update={"servers": dict(outcome.servers), "ended": outcome.exit_code})
 
 
@@ -111,14 +122,11 @@ class _NothingToRefreshError(Exception):
     pass
 
 
-def _refreshed(workspace: Workspace, server: WorkspaceServer, *, dry_run: bool) -> list[VersionChange]:
-    """Resolve the dependencies of a server's newest candidate, replace a different lock, and return the changes."""
-    from mcpfactory_pipeline.build.dependency_lock import (
-        locked_versions,
-        resolve_dependencies,
-        write_lock,
-    )
+def _resolved(workspace: Workspace, server: WorkspaceServer, *, dry_run: bool) -> tuple[list[VersionChange], Path, str]:
+    """Resolve the dependencies of a server's newest candidate, and replace a different lock.
 
+    Return the changes, the place of the lock, and its earlier text ("" without a lock).
+    """
     if server.adopted:
         raise _NothingToRefreshError(f"adopted servers have their own lock: mcpfactory update {server.name}")
     state = Store(workspace).state(server.name)
@@ -140,8 +148,9 @@ def _refreshed(workspace: Workspace, server: WorkspaceServer, *, dry_run: bool) 
     if not dry_run:
         write_lock(place, after)
     old, new = locked_versions(before), locked_versions(after)
-    return [
+    changes = [
         VersionChange(server.name, package, old.get(package, ""), new.get(package, ""))
         for package in sorted(old.keys() | new.keys())
         if old.get(package) != new.get(package)
     ]
+    return changes, place, before

@@ -100,14 +100,14 @@ def check_structured_content(
         result = convert(value)
         if result.get("isError") or (only_complete and not isinstance(value, ToolResult)):
             return result
-        if not isinstance(data := result.get("structuredContent"), dict):
+        if "structuredContent" not in result:
             raise TypeError("the result has no structured content, which the tool's output schema describes")
         if validator is None:
             from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for such results
 
-            validator = compile_schema(schema, lenient=False)
+            validator = compile_schema(_wrapped(schema), lenient=False)  # any value, as in the newest revision
         try:
-            validator.validate(data)
+            validator.validate({"result": result["structuredContent"]})
         except ValueError as error:
             raise TypeError(f"the result does not match the tool's output schema: {error}") from None
         return result
@@ -178,7 +178,7 @@ def _mixed_converter(convert: Converter) -> Converter:
     return convert_mixed
 
 
-def _wrapped(schema: Json) -> Json:
+def _wrapped(schema: Mapping[str, Any]) -> Json:
     inner = dict(schema)
     definitions = inner.pop("$defs", None)
     wrapped: Json = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
