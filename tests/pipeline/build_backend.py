@@ -31,6 +31,7 @@ FILES = {
     "books_mcp/__init__.py": "",
     f"{INFO}/METADATA": "Metadata-Version: 2.1\nName: books\nVersion: VERSION\n",
     f"{INFO}/WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
+    f"{INFO}/RECORD": "",
     f"{INFO}/entry_points.txt": "[console_scripts]\nbooks = books_mcp:main\nBooks_Admin = books_mcp:main\n",
 }
 
